@@ -1,4 +1,4 @@
-"""Each question's values, where failed ones count as the worst score, and the means of scores over them."""
+"""Each question's values, in which failed ones count as the worst score, and the means of scores over them."""
 
 import sys
 from array import array
@@ -43,7 +43,7 @@ class _Sums:
 class QuestionValues:
     """The values of one question, summed over its samples, of which some failed (``errors``).
 
-    ``text_digest`` is of its text, whatever its white space; None if the text is not known.
+    ``text_digest`` is the digest of its text, ignoring whitespace; None if the text is unknown.
     """
 
     __slots__ = ("_failures", "_place", "_sums", "errors", "question_id", "samples", "template_id", "text_digest")

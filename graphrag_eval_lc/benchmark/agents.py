@@ -101,7 +101,7 @@ async def _called(factory: Callable[..., Any], name: str, config: Mapping[str, A
 
 
 def _is_factory(candidate: Any, name: str) -> bool:
-    """Return whether ``candidate`` makes the agent when it is called; refuse what is not an agent at all."""
+    """Return whether ``candidate`` is a factory that returns the agent; reject anything that is not an agent."""
     if isinstance(candidate, Runnable):
         return False
     if hasattr(candidate, "compile") and not inspect.isclass(candidate):

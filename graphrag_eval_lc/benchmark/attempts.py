@@ -226,7 +226,7 @@ class AgentCall:
         callbacks = config.get("callbacks")
         if callbacks is None or isinstance(callbacks, list):
             config["callbacks"] = [*(callbacks or ()), *handlers]
-        else:  # a callback manager; what was passed in is not changed
+        else:  # a callback manager; the one passed in is not modified
             config["callbacks"] = own_callbacks = callbacks.copy()
             for each in handlers:
                 own_callbacks.add_handler(each, inherit=True)
@@ -268,7 +268,7 @@ class AgentCall:
             return None, problem
 
     async def _state_left(self, config: RunnableConfig, error: BaseException) -> Any:
-        """Return the state that a failed graph left in the attempt's thread; None if there is none.
+        """Return the state that a failed graph left in the attempt's thread, or None.
 
         A deployed graph calls no callbacks, so only its state shows what it did before the error.
         """

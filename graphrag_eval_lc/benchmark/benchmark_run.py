@@ -364,7 +364,7 @@ class BenchmarkRun:
         more += [("folder", str(self.output_dir))] if self.output_dir else []
         try:
             return run_html("Benchmark run", self.view(), counts, more)
-        except GraphRAGEvalError as problem:  # such as a folder that is gone: what is known is shown
+        except GraphRAGEvalError as problem:  # such as a missing folder: whatever is known is shown
             return page_html(facts_html("Benchmark run", [*counts, *more, ("not read", str(problem))]))
 
     @property

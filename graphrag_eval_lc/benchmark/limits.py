@@ -39,7 +39,7 @@ def _all_attempts(response: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
 def tokens_spent(response: Mapping[str, Any]) -> int | None:
     """Return the tokens of a response with all its attempts; None if some are unknown.
 
-    An attempt without a model call spent none. A failed call whose tokens are not known is not counted.
+    An attempt without a model call spent none. A failed call with unknown tokens is not counted.
 
     Example:
         >>> tokens_spent({"total_tokens": 7, "failed_attempts": [{"total_tokens": 5}, {"llm_calls": []}]})

@@ -204,16 +204,16 @@ class Answers:
                     self._numbers[key] = number
 
     def journal_of(self, key: Key) -> int | None:
-        """Return the number of the journal whose response counts; None if there is none."""
+        """Return the number of the journal whose response counts, or None."""
         return self._numbers.get(key)
 
     def summary(self, key: Key) -> Summary | None:
-        """Return a summary of the response that counts; None if there is none."""
+        """Return a summary of the response that counts, or None."""
         number = self._numbers.get(key)
         return None if number is None else self.journals[number].summary(key)
 
     def is_answered(self, key: Key) -> bool:
-        """Return whether a sample needs not be asked again."""
+        """Return whether a sample need not be run again."""
         summary = self.summary(key)
         return summary is not None and not summary.is_interrupted
 
@@ -223,7 +223,7 @@ class Answers:
             yield from journal.records(key for key, counting in self._numbers.items() if counting == number)
 
     def read(self, key: Key) -> dict[str, Any] | None:
-        """Read the response that counts for a sample; None if there is none."""
+        """Read the response that counts for a sample, or None."""
         number = self._numbers.get(key)
         return None if number is None else self.journals[number].read(key)
 

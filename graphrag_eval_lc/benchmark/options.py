@@ -61,7 +61,7 @@ def named_by(spec: str, what: str = "an agent") -> Any:
     found: Any = module
     for part in attribute.split("."):
         if not hasattr(found, part):
-            # An object with invoke is taken for a Runnable: scoring reads specs too, and must not import LangChain.
+            # An object with invoke counts as a Runnable: scoring reads specs too, and must not import LangChain.
             public = [
                 name
                 for name, value in vars(module).items()

@@ -82,7 +82,7 @@ def collected_runs(folder: Path) -> list[CollectedRun]:
 def _journaled(paths: Iterator[Path]) -> Iterator[dict[str, Any]]:
     for path in paths:
         for line in journal_lines(path) if path.exists() else ():
-            if line.record is not None and "at" in line.record:  # a last line may be cut off, where a process died
+            if line.record is not None and "at" in line.record:  # the last line may be truncated if a process died
                 yield line.record
 
 

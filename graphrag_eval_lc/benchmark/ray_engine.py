@@ -145,13 +145,13 @@ class RayWorkers(Workers[bool]):
     """
 
     def __init__(
-        self, job: Job, slots: ConcurrencyLimit, *, workers: int | None, address: str | None, places: int
+        self, job: Job, slots: ConcurrencyLimit, *, workers: int | None, address: str | None, max_concurrency: int
     ) -> None:
         self._cluster = RayCluster(workers=workers, address=address)
         if self._cluster.is_to_be_joined:
             job, self._cluster.folder = _with_file_by_name(job)
         super().__init__(job, slots)
-        self._size = min(workers or places, places)
+        self._size = min(workers or max_concurrency, max_concurrency)
         self._opened: Future[int] = Future()
         self._is_over = threading.Event()
         self._preparing: dict[asyncio.Future[None], Any] = {}

@@ -86,7 +86,7 @@ class FunctionRunnable(Runnable[str, Any]):
         return output
 
     async def _whole(self, output: Any) -> Any:
-        """Return what a function returned, or all that a generator yields; refuse an agent, which is no answer."""
+        """Return what a function returned, or all that a generator yields; reject an agent, which is not an answer."""
         if isinstance(output, Runnable) or is_context_manager(output):
             raise AgentError(
                 f"{self.name} was asked a question and gave {type(output).__name__}: it makes an agent and is none",
@@ -217,7 +217,7 @@ def server_arguments(
 
 
 def config_parameter(function: Callable[..., Any]) -> str | None:
-    """Return the parameter after a function's first one that is for a RunnableConfig; None if there is none.
+    """Return the parameter after a function's first one that is for a RunnableConfig, or None.
 
     Such a parameter is named ``config``, as for LangChain's ``RunnableLambda``, or annotated with ``RunnableConfig``. A
     parameter with a default other than None does not count. ``config: MyConfig | None = None`` does not count either.

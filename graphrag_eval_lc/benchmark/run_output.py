@@ -97,7 +97,7 @@ class RunOutput(ExitStack):
 
     @property
     def earlier(self) -> Mapping[str, Any] | None:
-        """The run.json of the run in the folder; None if there is none."""
+        """The run.json of the run in the folder, or None."""
         return None if self.folder is None else self.folder.earlier
 
     @property
@@ -228,7 +228,7 @@ class RunOutput(ExitStack):
         return plan
 
     def response(self, key: Key) -> Response | None:
-        """Return the response in the folder that counts for a sample; None if there is none."""
+        """Return the response in the folder that counts for a sample, or None."""
         return None if self.journal is None else cast("Response | None", self.journal.read(key))
 
     # --- the end ---

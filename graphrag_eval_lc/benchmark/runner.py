@@ -130,8 +130,8 @@ class Runner:
         if options.engine == RAY:
             from graphrag_eval_lc.benchmark.ray_engine import RayWorkers
 
-            most, places, address = options.workers, options.max_concurrency, options.ray_address
-            workers = RayWorkers(job, self._slots, workers=most, address=address, places=places)
+            most, slots, address = options.workers, options.max_concurrency, options.ray_address
+            workers = RayWorkers(job, self._slots, workers=most, address=address, max_concurrency=slots)
             output.note_cluster(address)
         else:
             from graphrag_eval_lc.benchmark.isolated_workers import IsolatedWorkers

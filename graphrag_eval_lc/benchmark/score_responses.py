@@ -342,8 +342,8 @@ def _scored(scoring: _Scoring, comparer: Comparer | None) -> BenchmarkRun:
     output, samples = scoring.output, scoring.samples
     repeats = max((sample.repeat for sample in samples), default=1)
     pipeline = output.pipeline(scoring.templates, repeats=repeats, comparer=comparer)
-    places = 1 if output.judges is None else output.judges.max_concurrency
-    output.event("run_started", total=len(samples), done=0, errors=0, max_concurrency=places)
+    max_concurrency = 1 if output.judges is None else output.judges.max_concurrency
+    output.event("run_started", total=len(samples), done=0, errors=0, max_concurrency=max_concurrency)
     pipeline.add_all(samples, lambda sample: scoring.response_to(sample.key))
     known = () if output.folder is not None else (scoring.response_to(sample.key) for sample in samples)
     responses = [response for response in known if response is not None]

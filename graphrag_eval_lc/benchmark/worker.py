@@ -39,7 +39,7 @@ from graphrag_eval_lc.records import Question
 from graphrag_eval_lc.retrying import ForwardedError, RetryPolicy, is_rate_limit, masked_error_text, retry_after_of
 
 Outcome = TypeVar("Outcome")
-Handle = TypeVar("Handle")  # what the driver holds of a worker: an executor, or a slot on a cluster
+Handle = TypeVar("Handle")  # the driver's handle of a worker: an executor, or a slot on a cluster
 
 _FREE_SEC = 0.25
 _LARGEST_SHARE = 0.2  # of the attempt's time, beyond that: with hundreds of steps each writing goes through all of them

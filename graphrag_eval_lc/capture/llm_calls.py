@@ -50,7 +50,7 @@ _RANKS = {key: rank for rank, key in enumerate(_NAMES)}
 
 
 def generated(result: object) -> tuple[Generation | None, AIMessage | None]:
-    """Return the first generation of a model's result, and a chat model's message; None for what is not there."""
+    """Return the first generation of a model's result, and a chat model's message; None for anything missing."""
     lists = result.generations if isinstance(result, LLMResult) else ()
     first = next((each for generations in lists for each in generations if isinstance(each, Generation)), None)
     message = first.message if isinstance(first, ChatGeneration) else None
@@ -424,7 +424,7 @@ def _plain_message(given: GivenMessage) -> dict[str, Any]:
 def _without_binaries(value: Any, *, is_text: bool = False) -> Any:
     """Return content as plain JSON, with binary data replaced by its length and hash.
 
-    Readable text (``is_text``) is never taken for base64 as a whole; only data URLs in it are replaced.
+    Readable text (``is_text``) is never treated as base64 as a whole; only data URLs in it are replaced.
     """
     if isinstance(value, str):
         text = to_plain(value)

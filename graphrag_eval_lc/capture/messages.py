@@ -122,7 +122,7 @@ def role_and_content(item: Any) -> tuple[Any, Any]:
 
 
 def end_of(messages: Sequence[Any], is_last: Callable[[Any], Any]) -> int | None:
-    """Return the index after the last message for which ``is_last`` is true; None if there is none."""
+    """Return the index after the last message for which ``is_last`` is true, or None."""
     return next((end for end in range(len(messages), 0, -1) if is_last(messages[end - 1])), None)
 
 

@@ -194,7 +194,7 @@ class Record:
 
 
 class Thread(NamedTuple):
-    """What a run leaves to the next one on its thread, whose interpretation reads it and leaves its own."""
+    """What a run passes on to the next one on its thread, which reads it and passes on its own."""
 
     ends: Sequence[str] = ()  # the ids of the last messages of its outputs
     message_ids: Mapping[str, None] = {}  # if it is paused: the ids of its last messages, with those of runs before it

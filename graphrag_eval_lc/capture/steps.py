@@ -185,7 +185,7 @@ class History:
 
 
 def _end_of(messages: Sequence[Any], ids: Collection[str]) -> int | None:
-    """Return the index after the last message that has one of some ids; None if there is none."""
+    """Return the index after the last message that has one of some ids, or None."""
     return end_of(messages, lambda item: id_of(item) in ids) if ids else None
 
 

@@ -80,7 +80,7 @@ class QuestionSide:
         score: Its score; None if it failed.
         status: ``success`` or ``error``.
         reason: Why it did not score in full; empty if it did.
-        answer: Its answer; None if there is none.
+        answer: Its answer, or None.
         is_undecided: Whether the metric is about steps, and some of these are undecided, which count as 0.
     """
 
@@ -100,7 +100,7 @@ class Flip:
         question_id: Its id.
         template_id: Its template.
         question_text: The question.
-        reference_answer: Its reference answer; None if there is none.
+        reference_answer: Its reference answer, or None.
         direction: ``broken`` or ``fixed`` if it is right in only one of the runs; otherwise ``worse`` or ``better``.
             A question is right if it has the best value of the metric, such as 1.0.
         score_a: The metric in A, the mean over repeats.

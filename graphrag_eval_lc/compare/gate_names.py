@@ -206,7 +206,7 @@ def check_direction(gate: GateConfig, index: int | None = None, *, only_declared
 
 
 def check_condition(gate: GateConfig, index: int | None) -> None:
-    """Refuse a condition that every run would pass or fail, whatever its values.
+    """Reject a condition that every run would pass, or fail, regardless of its values.
 
     Raises:
         ConfigError: It is such a gate, and ``index`` is its place in the section ``gates`` of the config.
@@ -230,7 +230,7 @@ def check_condition(gate: GateConfig, index: int | None) -> None:
         return
     if (least is not None and bound < least) or (greatest is not None and bound > greatest):
         hint = "Give a bound that it can pass and fail."
-        if spec.range == (0.0, 1.0) and 2 <= bound <= 100:  # 1.01 is hardly meant as 1.01 %
+        if spec.range == (0.0, 1.0) and 2 <= bound <= 100:  # 1.01 hardly means 1.01 %
             hint = f"Write {bound:g} % as {bound / 100:g}."
         what = f"{name} goes {range_text(*spec.range)}, and {bound:g} lies outside"
         raise _error(what, hint, index, gate.condition)

@@ -244,7 +244,7 @@ class _Drafting:
         self._noted: dict[str, list[str]] = {}
 
     def template(self, template: Mapping[str, Any]) -> dict[str, Any] | None:
-        """Return a template with its drafted questions; None if there is none."""
+        """Return a template with its drafted questions, or None."""
         questions = [
             drafted
             for question in template.get("questions") or ()

@@ -66,7 +66,7 @@ def dataset_findings(dataset: RecordFile, views: StepViews, *, keeps_format: boo
             yield from _repeated_id("question", (*location, "id"), question.get("id"), seen)
             if isinstance(text := question.get("question_text"), str):
                 earlier = texts.setdefault(" ".join(text.split()).casefold(), location)
-                if earlier[0] != index:  # within a template, other keys may tell questions with one text apart
+                if earlier[0] != index:  # within a template, other keys may distinguish questions with the same text
                     place_of_first = f"[{earlier[0]}].questions[{earlier[2]}]"
                     yield found("same_question", (*location, "question_text"), place=place_of_first)
             yield from _near_keys(location, question, KEYS["question"])

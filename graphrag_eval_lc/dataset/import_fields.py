@@ -149,7 +149,7 @@ def is_out_of_scope(value: Any) -> bool:
 
 
 def answer_text(value: Any, languages: Sequence[str] = (DEFAULT_LANGUAGE,)) -> str | None:
-    """Return an answer in words, several joined with ``; ``; None if there is none. Labels are in the first language.
+    """Return an answer in words, several joined with ``; ``, or None. Labels are in the first language.
 
     Example:
         >>> answer_text(["Hasle", "Nea"]), answer_text([{"name": "Q7", "label": {"en": "Hasle", "de": "Hasle (Ort)"}}])
@@ -191,7 +191,7 @@ def _texts(
 
 
 def _part(value: Mapping[str, Any], names: Sequence[str]) -> Any:
-    """Return the first value of an object that is not empty, by the order of the names; None if there is none."""
+    """Return the first value of an object that is not empty, by the order of the names, or None."""
     parts = {"".join(filter(str.isalnum, str(key))).casefold(): part for key, part in value.items()}
     known = [parts[name] for name in names if name in parts]
     if not known:
@@ -297,7 +297,7 @@ def found_fields(
 ) -> Fields:
     """Find the columns of each field by the names that the user gave, or by their usual names.
 
-    With ``needs_all`` a question is required, and something that a reference can be made of.
+    With ``needs_all``, a question is required, and something to derive a reference from.
     """
     all_names = f"The columns are: {listed([name for name in names if name], 20) or 'none'}."
     taken = [getattr(given, role) for role in given.given]

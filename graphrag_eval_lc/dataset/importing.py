@@ -114,7 +114,7 @@ def import_dataset(
 
     Each question with gold results gets one reference step: the query in its arguments, the gold as its output, and
     the columns that the gold binds as ``required_columns``. A question without gold has ``reference_query`` and no
-    reference steps: it can be asked, and its steps are not scored.
+    reference steps: it can be run, but its steps are not scored.
 
     A ``GraphRAGEvalWarning`` reports each question that is left out or has no gold.
 

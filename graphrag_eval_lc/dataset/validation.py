@@ -269,7 +269,7 @@ class CheckedDataset:
     """A dataset whose format is right, and the first error in it, if any."""
 
     loaded: LoadedDataset  # the dataset; its notes say how many warnings there are
-    problem: DatasetError | None = None  # the first error that validate finds; None if there is none
+    problem: DatasetError | None = None  # the first error that validate finds, or None
     # whether all errors are in steps without a known kind. The agent's module, which is loaded later, may register it
     may_lack_kinds: bool = False
 

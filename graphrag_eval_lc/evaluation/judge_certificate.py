@@ -102,7 +102,7 @@ class Certifying:
     def run(self, asks: Sequence[Ask]) -> None:
         """Judge the answers; those in the cache are not sent again."""
         self._progress.started(len(asks), 0)
-        run_sync(lambda: Workers(self._ajudge, places=self._judge.max_concurrency).arun(asks))
+        run_sync(lambda: Workers(self._ajudge, max_concurrency=self._judge.max_concurrency).arun(asks))
 
     async def _ajudge(self, ask: Ask) -> None:
         reference = self._references[ask.answer.question_id]

@@ -164,7 +164,7 @@ def judge_table(
                 earlier.put(answer, cells)
             progress.judged(cells["Error"])
 
-        run_sync(lambda: Workers(ajudge, places=judge.max_concurrency).arun(missing))
+        run_sync(lambda: Workers(ajudge, max_concurrency=judge.max_concurrency).arun(missing))
         nothing = cells_of({})
         found.cells = [known.get(answer, nothing) for answer in answers]
         if output is not None:

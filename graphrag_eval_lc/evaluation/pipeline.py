@@ -41,7 +41,7 @@ _CANCELLING_SEC = 1.0  # how long to wait for cancelled tasks, as a task may ref
 
 
 class Compared(NamedTuple):
-    """A priced response (None if there is none) with its result, compared with the reference but not yet judged."""
+    """A priced response (or None) with its result, compared with the reference but not yet judged."""
 
     sample: Sample
     response: Response | None
@@ -135,7 +135,7 @@ class Pipeline:
                 return
             try:
                 with StallWatch(self._stall_warnings.append):
-                    await Workers(self._ajudge, places=self.judges.max_concurrency).arun(compared)
+                    await Workers(self._ajudge, max_concurrency=self.judges.max_concurrency).arun(compared)
             finally:
                 await self.judges.aclose()
 
@@ -148,8 +148,8 @@ class Pipeline:
 
     def begin(self, room: int = 0) -> None:
         """Set how many responses may wait to be scored; ``aadd`` waits while there are more."""
-        places = 1 if self.judges is None else self.judges.max_concurrency
-        self._workers = Workers(self._awork, places=places, room=room, goes_on=True)
+        max_concurrency = 1 if self.judges is None else self.judges.max_concurrency
+        self._workers = Workers(self._awork, max_concurrency=max_concurrency, room=room, continue_on_error=True)
 
     async def aadd(self, sample: Sample, response: Response) -> None:
         """Queue a priced response, to be scored and judged outside the event loop; wait if the queue is full.
@@ -358,27 +358,32 @@ class JudgeFailures:
 
 
 class Workers(Generic[Item]):
-    """Processes items concurrently in the running event loop; items start in the order in which they are put.
+    """Processes items concurrently in the running event loop; items start in the order in which they were added.
 
     Args:
         work: Processes one item.
-        places: The concurrency limit.
+        max_concurrency: The concurrency limit.
         room: How many more items may be queued; ``aput`` waits while there are more.
-        goes_on: Whether the other items continue after a failure, which is then raised by ``aclose``. Otherwise a
+        continue_on_error: Whether the other items continue after a failure, which ``aclose`` then raises. Otherwise a
             failure cancels them and is raised at once.
 
     Attributes:
-        problem: The first failure; None if there is none.
+        problem: The first failure, or None.
     """
 
     def __init__(
-        self, work: Callable[[Item], Awaitable[None]], *, places: int, room: int = 0, goes_on: bool = False
+        self,
+        work: Callable[[Item], Awaitable[None]],
+        *,
+        max_concurrency: int,
+        room: int = 0,
+        continue_on_error: bool = False,
     ) -> None:
         self.problem: BaseException | None = None
         self._work = work
-        self._places = places
+        self._max_concurrency = max_concurrency
         self._room = room
-        self._goes_on = goes_on
+        self._continue_on_error = continue_on_error
         self._waiting: deque[Item] = deque()
         self._tasks: set[asyncio.Task[None]] = set()
         self._some_begun = asyncio.Event()
@@ -402,14 +407,14 @@ class Workers(Generic[Item]):
     async def aput(self, item: Item) -> None:
         """Queue an item; wait while the queue is full."""
         self._waiting.append(item)
-        if len(self._tasks) < self._places:
+        if len(self._tasks) < self._max_concurrency:
             task = asyncio.create_task(self._awork())
             self._tasks.add(task)
             task.add_done_callback(self._ended)
         while len(self._waiting) > self._room and self._tasks:
             self._some_begun.clear()
             await self._some_begun.wait()
-        if self.problem is not None and not self._goes_on:
+        if self.problem is not None and not self._continue_on_error:
             raise self.problem
 
     def take_waiting(self) -> list[Item]:
@@ -426,7 +431,7 @@ class Workers(Generic[Item]):
 
     async def _awork(self) -> None:
         """Process queued items one after the other until the queue is empty."""
-        while self._waiting and (self._goes_on or self.problem is None):
+        while self._waiting and (self._continue_on_error or self.problem is None):
             item = self._waiting.popleft()
             self._some_begun.set()
             try:
@@ -447,7 +452,7 @@ class Workers(Generic[Item]):
         if self.problem is None:
             is_cancelled = isinstance(problem, asyncio.CancelledError)
             self.problem = RuntimeError(f"{problem!r} ended it") if is_cancelled else problem
-            if not self._goes_on:
+            if not self._continue_on_error:
                 self._cancel()
 
     def _cancel(self) -> None:

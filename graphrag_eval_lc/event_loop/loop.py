@@ -199,7 +199,7 @@ class _Call(Generic[Outcome]):
             self._closing = self.lasting.loop.create_task(self._aclose(self.lasting), context=contextvars.Context())
 
     async def _aclose(self, lasting: "_LastingLoop") -> None:
-        """Cancel the tasks that still run, wait up to a second for them, and let the caller go on."""
+        """Cancel the tasks that still run, wait up to a second for them, and let the caller continue."""
         end, cancelled = time.monotonic() + _CLOSING_SEC, set[asyncio.Task[Any]]()
         try:
             while (left := {task for task in self.tasks if not task.done()}) and time.monotonic() < end:

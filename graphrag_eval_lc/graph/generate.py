@@ -40,7 +40,7 @@ class QuestionTemplate(BaseModel):
         reference_steps: The groups of reference steps. A step with ``args: {query: …}`` and no ``output`` gets the
             results of the query.
         id: The id of a question; if it is missing, the template's id and the first value.
-        reference_answer: The answer; None if there is none. ``{rows}`` is the number of rows of the last query, and
+        reference_answer: The answer, or None. ``{rows}`` is the number of rows of the last query, and
             ``{rows:…}`` repeats a text for each row of it, such as ``{rows:{name} ({ratedS} MVA)}``. After an ASK it
             may be a mapping with an answer for "true" and for "false".
         most: The largest number of questions, chosen by the seed; None for all.

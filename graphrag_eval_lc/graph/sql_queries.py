@@ -165,7 +165,7 @@ class _SqlQuery:
         ]
 
     def resolve(self, known: list[tuple[str, str]]) -> None:
-        """Give each column the mark of its table, or replace it by what a subquery computes under its name.
+        """Give each column the mark of its table, or replace it with what a subquery computes under its name.
 
         Args:
             known: Columns of tables, of this and of other queries.

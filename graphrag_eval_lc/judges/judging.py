@@ -273,7 +273,7 @@ class Judges:
                 yield step, metric_record(RETRIEVAL_UTILIZATION, scoring)
 
     async def _call(self, function: CustomFunction, question: Mapping[str, Any], response: Mapping[str, Any]) -> Record:
-        async with self._slots.place():
+        async with self._slots.slot():
             return await function.acall(question, response, self._tool_names)
 
 

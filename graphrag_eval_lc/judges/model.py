@@ -288,7 +288,7 @@ class AskedModel:
         """Wait for a slot, send a request, and count its cost, whether or not it succeeds."""
         while True:
             await asyncio.sleep(max(0.0, self._resumes_at - time.monotonic()))
-            async with self._pool.place():
+            async with self._pool.slot():
                 if self._resumes_at > time.monotonic():
                     continue
                 if self.given_up is not None:

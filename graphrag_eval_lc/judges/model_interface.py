@@ -84,15 +84,15 @@ class CallPool:
     def __init__(self, max_concurrency: int) -> None:
         self._max = max_concurrency
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._places = asyncio.Semaphore(max_concurrency)
+        self._semaphore = asyncio.Semaphore(max_concurrency)
 
     @asynccontextmanager
-    async def place(self) -> AsyncIterator[None]:
+    async def slot(self) -> AsyncIterator[None]:
         """Wait for a slot and hold it."""
         loop = asyncio.get_running_loop()
         if loop is not self._loop:
-            self._loop, self._places = loop, asyncio.Semaphore(self._max)
-        async with self._places:
+            self._loop, self._semaphore = loop, asyncio.Semaphore(self._max)
+        async with self._semaphore:
             yield
 
 

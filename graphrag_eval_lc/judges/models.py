@@ -207,7 +207,7 @@ def _langchain_model(settings: ModelSettings, make: Callable[..., Any], **bounds
 
 # Names under which chat models have the limit of an answer.
 _TOKENS_FIELDS = ("max_tokens", "max_output_tokens", "num_predict", "max_completion_tokens", "max_new_tokens")
-# Raised by LangChain's models on a body that is no answer.
+# Raised by LangChain's models on a body that is not an answer.
 _UNREADABLE = (json.JSONDecodeError, LookupError, AttributeError, TypeError)
 
 

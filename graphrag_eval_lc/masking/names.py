@@ -28,7 +28,7 @@ _CHARACTERS_A_CHANGE = 4.5  # at most, between changes of class; in words and nu
 def looks_random(value: str, *, digests_are: bool = True) -> bool:
     """Return whether a value was made at random, as keys and signatures are.
 
-    Words, numbers, dates, IRIs, paths, UUIDs, and identifiers that are made of words and numbers are not.
+    Words, numbers, dates, IRIs, paths, UUIDs, and identifiers composed of words and numbers are not.
 
     Example:
         >>> looks_random("k3jd9fLz0qWm81aXpR7t"), looks_random("substation-graz-220kV-17")

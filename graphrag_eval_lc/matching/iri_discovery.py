@@ -46,7 +46,7 @@ def readable_text(output: Any) -> str:
 
 
 def place_of(text: str, iri: str) -> int | None:
-    """Return the index of the first place at which a text has an IRI as a whole term; None if there is none.
+    """Return the index of the first place at which a text has an IRI as a whole term, or None.
 
     An IRI inside a longer IRI does not count. It is inside one if more characters of an IRI come directly before or
     after it, apart from punctuation. In quotes or angle brackets, everything up to the end of them is one IRI.

@@ -35,7 +35,7 @@ def parse_json_output(output: Any) -> Any:
 
 
 def first_difference(found: Any, expected: Any) -> tuple[str, Any, Any] | None:
-    """Return the path of the first difference and both parts ("nothing" for a missing one); None if there is none."""
+    """Return the path of the first difference and both parts ("nothing" for a missing one), or None."""
     levels: list[Iterator[tuple[str, Any, Any]]] = [iter([("", found, expected)])]
     path: list[str] = []
     while levels:

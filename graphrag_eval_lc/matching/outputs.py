@@ -36,7 +36,7 @@ _ELLIPSIS: Final = re.compile(r"(?:\.\.\.|…)\s{0,20}\Z")
 
 
 def cut_mark(text: str) -> str | None:
-    """Return the note at the end of a text with which a tool says that it cut the text; None if there is none."""
+    """Return the note at the end of a text with which a tool says that it cut the text, or None."""
     tail = text[-_LONGEST_TAIL:]
     if not any(word in tail for word in _WORDS_OF_MARKS):  # each mark has one of them
         return None

@@ -92,7 +92,7 @@ def match_retrieval_steps(reference: StepView, actual: StepView) -> StepScore:
         is_query = actual.id_column is not None and reference.get("name") not in {actual.get("name"), actual.tool}
         output, hint = actual.get("output"), ""
         if actual.id_column is None and isinstance(output, str) and output.lstrip()[:1] not in {"{", "["}:
-            hint = (  # it may be the text that a retriever tool made of its documents
+            hint = (  # it may be the text that a retriever tool built from its documents
                 "; if it is from a LangChain retriever, keep its documents: run with --retrieval-documents TOOL "
                 "(config: capture: {retrieval_documents: [TOOL]})"
             )

@@ -90,7 +90,7 @@ class StepViews:
         return step_kind_of(name, media_type_of(reference, name), reference, reference.is_read_by)
 
     def declared_kind_of(self, name: str) -> StepKind | None:
-        """Return the kind that ``steps.kinds`` declares for reference steps of a name; None if there is none."""
+        """Return the kind that ``steps.kinds`` declares for reference steps of a name, or None."""
         return self._kinds.get(name)
 
     def shown_as_of(self, name: str, kind: StepKind) -> ShownAs:

@@ -376,7 +376,7 @@ def _assigned(worths: Mapping[Place, Mapping[int, float]]) -> dict[Place, int]:
 
 
 def _assigned_in_order(candidates: Sequence[Sequence[Candidates]]) -> dict[Place, int] | None:
-    """Return an assignment in order that has the best step for each reference step; None if there is none."""
+    """Return an assignment in order that has the best step for each reference step, or None."""
     actual_of: dict[Place, int] = {}
     before: float = inf
     for at in reversed(range(len(candidates))):

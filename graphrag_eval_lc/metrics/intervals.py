@@ -234,12 +234,12 @@ def mean_interval(
         values: Finite numbers, one for each question; with repeats the question's mean.
         clusters: The cluster of each value, such as its template's id.
         confidence: The confidence level, between 0 and 1.
-        bounds: The least and the greatest value that there can be, each None if there is none. By default they
+        bounds: The least and the greatest possible value, each None if unbounded. By default they
             are 0 and 1 if all values lie between, else there are none.
 
     Returns:
-        The interval, never beyond ``bounds``; None with fewer than 2 values, and where values without bounds are all
-        equal, which says nothing of how far others lie.
+        The interval, never beyond ``bounds``; None with fewer than 2 values, or if values without bounds are all
+        equal and so do not show how far others vary.
 
     Raises:
         ValueError: A value is not finite, above 1e120 or beyond the bounds, there are not as many clusters as values,

@@ -40,7 +40,7 @@ class Difference:
     question_id: str | None  # the question; None for a figure of the aggregates
     key: str  # the key of the result, or the path in the aggregates, with slashes
     published: Any
-    here: Any  # the figure here; None if there is none
+    here: Any  # the figure here, or None
     why: str  # the reason in a sentence, or what to check if it is unknown
 
 

@@ -90,7 +90,7 @@ def moved_model(old: Mapping[str, Any], place: str) -> tuple[dict[str, Any] | No
     own_variable = f"{provider.upper().replace('-', '_')}_API_KEY"
     if of_langchain is not None:
         settings["provider"] = of_langchain.name
-        is_asked_for = provider == "azure"  # LangChain finds the other keys by itself
+        is_asked_for = provider == "azure"  # LangChain finds the other keys automatically
         settings |= _key_of(old, of_langchain.key, own_variable, place, notes, is_needed=is_asked_for)
         settings |= {of_langchain.renamed.get(key, key): value for key, value in options.items()}
         for key, variable in of_langchain.needed.items():

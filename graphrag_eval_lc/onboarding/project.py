@@ -287,7 +287,7 @@ def _read_responses(responses: str | PathLike[str] | None) -> list[Response]:
 
 
 def _question_ids(questions: Sequence[str]) -> Iterator[str]:
-    """Yield ids made of the words of questions, each once."""
+    """Yield unique ids built from the words of questions."""
     times: dict[str, int] = {}
     for text in questions:
         words = re.sub(r"[^a-z0-9]+", "_", text.lower())[:_LONGEST_ID].strip("_") or "question"

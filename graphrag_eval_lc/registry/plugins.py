@@ -64,7 +64,7 @@ def _module_of_file(place: str, hint: str) -> ModuleType:
 
 
 def module_from(place: str) -> ModuleType | None:
-    """Return the module that was last loaded from a file or name; None if there is none."""
+    """Return the module that was last loaded from a file or name, or None."""
     names = (name for name, file in reversed(_file_of_module.items()) if file == place)
     return sys.modules.get(next(names, place))
 

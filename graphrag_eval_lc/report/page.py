@@ -35,7 +35,7 @@ COMPARISON_SCRIPTS = (*_LIST_SCRIPTS, "comparison_details.js", "comparison_list.
 _STYLES = ("page.css", "tables.css", "details.css", "comparison.css", "trend.css", "print.css")
 _PIECES_AT_A_TIME = 100
 _MOST_PARTS = 50  # of groups of failures, with a button each
-_PIECES = re.compile(r"(?<=[_./])(?=\w)")  # where a name may be broken
+_PIECES = re.compile(r"(?<=[_./])(?=\w)")  # allows a line break in a name
 _MATRIX_LABELS = {
     "right_right": "Steps right, answer right",
     "right_wrong": "Steps right, answer wrong",

@@ -96,7 +96,7 @@ class ReportedRun:
         )
 
     def earlier(self) -> Earlier | None:
-        """Return the run that this one is compared with; None if there is none."""
+        """Return the run that this one is compared with, or None."""
         return earlier_of(self.folder, self.record, self.config)
 
     def checked_gates(self) -> Sequence[GateResult]:

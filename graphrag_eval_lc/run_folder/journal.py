@@ -120,12 +120,12 @@ class Journal(AbstractContextManager["Journal"]):
             return iter(list(self._places))
 
     def summary(self, key: Key) -> Summary | None:
-        """Return a summary of the last record of a key; None if there is none."""
+        """Return a summary of the last record of a key, or None."""
         place = self._places.get(key)
         return None if place is None else place[1]
 
     def read(self, key: Key) -> dict[str, Any] | None:
-        """Read the last record of a key from the disk; None if there is none."""
+        """Read the last record of a key from the disk, or None."""
         return next(self.records([key])) if key in self._places else None
 
     def newest(self, keys: Iterable[Key]) -> dict[str, Any] | None:

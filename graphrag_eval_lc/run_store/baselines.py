@@ -58,7 +58,7 @@ def baseline_of(
     metric: str = MAIN_METRIC,
     mean_of: Callable[[StoredRun], float | None] | None = None,
 ) -> Baseline | None:
-    """Return the baseline of a run; None if there is none. An OptionError is raised if no run has the name ``against``.
+    """Return the baseline of a run, or None. An OptionError is raised if no run has the name ``against``.
 
     ``first`` and ``best`` are chosen among the earlier runs that were not stopped and that have the run's questions
     from the same dataset. Runs of one commit with the same recorded settings are pooled.

@@ -61,7 +61,7 @@ class TrendPoint:
         spent: The mean tokens, USD and seconds per question, by metric; unknown ones are absent.
         changes: What else changed since the run before, as short sentences.
         differences: How the run differs from its baseline, by metric; absent if they cannot be compared.
-        baseline: The run that it is compared with: the previous one, or that of ``against``; None if there is none.
+        baseline: The run that it is compared with: the previous one, or that of ``against``, or None.
     """
 
     run: StoredRun

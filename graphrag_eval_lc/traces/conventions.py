@@ -25,7 +25,7 @@ class Convention:
         tool: The tool's name.
         agent: The agent's name.
         model: The model's name.
-        call_id: The id by which a model asked for the tool.
+        call_id: The id of the model's tool call.
         args: The arguments of a tool, the query of a retriever.
         output: What a tool or a retriever returned.
         asked: The messages to a model or an agent.

@@ -211,7 +211,7 @@ def last_question(messages: Sequence[Message]) -> str | None:
 
 
 def last_answer(messages: Sequence[Message]) -> str | None:
-    """Return the text of a model's last message without a tool call; None if there is none."""
+    """Return the text of a model's last message without a tool call, or None."""
     texts = (message.text for message in reversed(messages) if message.role == "assistant" and not message.asked)
     return next(texts, None)
 

@@ -53,11 +53,11 @@ class TracedCall:
         error: Why it failed; None if it did not.
         args: The arguments of a tool, the query of a retriever.
         output: What a tool or a retriever returned.
-        tool_call_id: The id by which a model asked for the tool.
+        tool_call_id: The id of the model's tool call.
         model: The model, if the tracer names one.
         tokens: ``input_tokens``, ``output_tokens``, ``total_tokens`` of a model, and further counts by their names.
         asked: The tool calls that a model requested.
-        question: What was asked: of the first call the input's text, of a model the last message of a user.
+        question: The question: the input's text of the first call, or a model's last user message.
         answer: The text that it returned, of a call that answers.
         question_id: The id of the question, if the metadata has it.
         metadata: What the user put into the trace: metadata, tags.

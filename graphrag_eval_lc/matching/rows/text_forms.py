@@ -137,7 +137,7 @@ def _is_separated(text: str, sign: str) -> bool:
     has_index = width > 1 and not names[0] and bool(body) and body[0][0] == "0"
     if not body or lengths[0] != width or not _are_names(names[has_index:], body):
         return False
-    if width == 1:  # with W3C's line ends, or of cells that are no words
+    if width == 1:  # with W3C's line ends, or with cells that are not words
         is_word = text[0] == '"' or " " not in re.sub(r" ?[(\[].*[)\]]", "", names[0])
         lines = re.sub('"[^"]*"', '""', text).split("\n")
         cells = filter(None, (line.strip("\r") for line in lines[1:]))

@@ -44,7 +44,7 @@ async def turns() -> None:
 
 async def test_items_run_in_order_up_to_the_concurrency_limit() -> None:
     counting = Counting()
-    running = asyncio.create_task(Workers(counting.work, places=3).arun(range(10)))
+    running = asyncio.create_task(Workers(counting.work, max_concurrency=3).arun(range(10)))
     await turns()
     assert counting.begun == [0, 1, 2]
     counting.release.set()
@@ -62,7 +62,7 @@ async def test_items_are_read_only_when_there_is_room() -> None:
             yield item
 
     counting = Counting()
-    running = asyncio.create_task(Workers(counting.work, places=2).arun(items()))
+    running = asyncio.create_task(Workers(counting.work, max_concurrency=2).arun(items()))
     await turns()
     assert read == [0, 1, 2]
     counting.release.set()
@@ -71,7 +71,7 @@ async def test_items_are_read_only_when_there_is_room() -> None:
 
 async def test_queue_holds_as_many_items_as_there_is_room_for() -> None:
     counting = Counting()
-    workers = Workers(counting.work, places=1, room=2)
+    workers = Workers(counting.work, max_concurrency=1, room=2)
     for item in range(3):
         await asyncio.wait_for(workers.aput(item), 30)
     fourth = asyncio.create_task(workers.aput(3))
@@ -85,7 +85,7 @@ async def test_queue_holds_as_many_items_as_there_is_room_for() -> None:
 
 async def test_waiting_items_can_be_taken_by_the_running_one() -> None:
     counting = Counting()
-    workers = Workers(counting.work, places=1, room=2)
+    workers = Workers(counting.work, max_concurrency=1, room=2)
     for item in range(3):
         await workers.aput(item)
     await turns()
@@ -99,7 +99,7 @@ async def test_waiting_items_can_be_taken_by_the_running_one() -> None:
 async def test_first_error_cancels_the_others_and_is_raised_unchanged() -> None:
     counting = Counting(fails=(2,))
     with pytest.raises(ValueError, match="no 2") as raised:
-        await asyncio.wait_for(Workers(counting.work, places=3).arun(range(10)), 30)
+        await asyncio.wait_for(Workers(counting.work, max_concurrency=3).arun(range(10)), 30)
     assert type(raised.value) is ValueError
     assert (counting.done, sorted(counting.cancelled)) == ([], [0, 1])
     assert set(counting.begun) == {0, 1, 2}
@@ -108,7 +108,7 @@ async def test_first_error_cancels_the_others_and_is_raised_unchanged() -> None:
 async def test_first_error_can_be_raised_after_the_others_have_finished() -> None:
     counting = Counting(fails=(0, 2))
     counting.release.set()
-    workers = Workers(counting.work, places=2, goes_on=True)
+    workers = Workers(counting.work, max_concurrency=2, continue_on_error=True)
     for item in range(5):
         await workers.aput(item)
     with pytest.raises(ValueError, match="no 0"):
@@ -118,7 +118,7 @@ async def test_first_error_can_be_raised_after_the_others_have_finished() -> Non
 
 async def test_cancelling_the_caller_cancels_running_items() -> None:
     counting = Counting()
-    running = asyncio.create_task(Workers(counting.work, places=2).arun(range(5)))
+    running = asyncio.create_task(Workers(counting.work, max_concurrency=2).arun(range(5)))
     await turns()
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -134,7 +134,7 @@ async def test_worker_cancelled_from_outside_does_not_deadlock() -> None:
         await asyncio.sleep(0)
 
     with pytest.raises(RuntimeError, match=r"CancelledError.* ended it"):
-        await asyncio.wait_for(Workers(cancelled, places=2).arun(range(5)), 30)
+        await asyncio.wait_for(Workers(cancelled, max_concurrency=2).arun(range(5)), 30)
 
 
 async def test_task_that_ignores_cancellation_does_not_delay_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -151,6 +151,6 @@ async def test_task_that_ignores_cancellation_does_not_delay_the_end(monkeypatch
                 continue
 
     with pytest.raises(ValueError, match="broken"):
-        await asyncio.wait_for(Workers(refuse, places=2).arun(range(5)), 30)
+        await asyncio.wait_for(Workers(refuse, max_concurrency=2).arun(range(5)), 30)
     release.set()
     await turns()

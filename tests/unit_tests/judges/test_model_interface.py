@@ -34,7 +34,7 @@ async def most_at_once(pool: CallPool, calls: int) -> int:
 
     async def call() -> None:
         nonlocal now, most
-        async with pool.place():
+        async with pool.slot():
             now += 1
             most = max(most, now)
             await asyncio.sleep(0.001)
@@ -56,6 +56,6 @@ def test_pool_works_in_successive_event_loops() -> None:
 async def test_slot_is_released_if_the_call_fails() -> None:
     pool = CallPool(1)
     with pytest.raises(ValueError, match="broken"):
-        async with pool.place():
+        async with pool.slot():
             raise ValueError("broken")
     assert await most_at_once(pool, 2) == 1
