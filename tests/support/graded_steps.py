@@ -8,7 +8,7 @@ from graphrag_eval_lc.matching import StepScore, StepsMatch, StepView, match_ste
 from graphrag_eval_lc.matching.matchers import CutOutput
 
 
-def match_by_worth(reference: StepView, actual: StepView) -> StepScore:
+def match_by_score(reference: StepView, actual: StepView) -> StepScore:
     """Match only a score of 1, and grade by the score; ``?`` among the names leaves the comparison undecided."""
     worths: Mapping[str, float] = json.loads(actual["output"])
     if "cut" in worths:
@@ -26,9 +26,9 @@ def match_by_worth(reference: StepView, actual: StepView) -> StepScore:
     )
 
 
-def register_worths() -> None:
+def register_score_matcher() -> None:
     """Register the matcher for ``look`` steps."""
-    register_matcher(name="look")(match_by_worth)
+    register_matcher(name="look")(match_by_score)
 
 
 def references(*groups: str) -> list[list[dict[str, Any]]]:
@@ -36,7 +36,7 @@ def references(*groups: str) -> list[list[dict[str, Any]]]:
     return [[{"name": "look", "output": letter} for letter in group] for group in groups]
 
 
-def looks(*worths: Mapping[str, float] | str) -> list[dict[str, Any]]:
+def look_calls(*worths: Mapping[str, float] | str) -> list[dict[str, Any]]:
     """Return calls with given scores. A string scores 1 for each of its letters."""
     outputs = [dict.fromkeys(each, 1.0) if isinstance(each, str) else dict(each) for each in worths]
     return [
@@ -47,5 +47,5 @@ def looks(*worths: Mapping[str, float] | str) -> list[dict[str, Any]]:
 
 def graded(groups: Sequence[str], *worths: Mapping[str, float] | str) -> StepsMatch:
     """Match the groups with the calls, with partial scores."""
-    register_worths()
-    return match_steps(references(*groups), looks(*worths), grading="graded")
+    register_score_matcher()
+    return match_steps(references(*groups), look_calls(*worths), grading="graded")

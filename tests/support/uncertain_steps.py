@@ -10,7 +10,7 @@ from graphrag_eval_lc.matching.matchers import CutOutput, explained
 UNDECIDED, CUT = "?", "<cut>"
 
 
-def match_with_doubts(reference: StepView, actual: StepView) -> StepScore:
+def match_texts(reference: StepView, actual: StepView) -> StepScore:
     """Compare texts: ``?`` is undecided, a text that ends in ``<cut>`` is truncated, and 0.5 matches half."""
     expected, found = str(reference.get("output")), str(actual.get("output"))
     if found.endswith(CUT):
@@ -22,16 +22,16 @@ def match_with_doubts(reference: StepView, actual: StepView) -> StepScore:
     return explained(float(expected == found), "the same" if expected == found else f"{found} instead of {expected}")
 
 
-def register_doubts(name: str = "look") -> None:
+def register_text_matcher(name: str = "look") -> None:
     """Register the matcher for steps of this name."""
-    register_matcher(name=name)(match_with_doubts)
+    register_matcher(name=name)(match_texts)
 
 
 def reference(output: str = "ok", name: str = "look") -> dict[str, Any]:
     return {"name": name, "args": {}, "output": output}
 
 
-def looked(output: str = "ok", name: str = "look", **more: Any) -> dict[str, Any]:
+def look_call(output: str = "ok", name: str = "look", **more: Any) -> dict[str, Any]:
     """Return a call of the tool."""
     return {"name": name, "args": {}, "id": f"c-{output}", "status": "success", "output": output, **more}
 
@@ -43,7 +43,7 @@ def results_of(**outputs: str) -> list[dict[str, Any]]:
 
 def results_of_tool(tool: str, outputs: Mapping[str, str]) -> list[dict[str, Any]]:
     """Return the same results for steps of another tool."""
-    register_doubts(tool)
+    register_text_matcher(tool)
     questions: dict[str, list[Any]] = {}
     for identifier in outputs:
         question = {
@@ -54,7 +54,7 @@ def results_of_tool(tool: str, outputs: Mapping[str, str]) -> list[dict[str, Any
         questions.setdefault(identifier.partition("_")[0], []).append(question)
     dataset: Any = [{"template_id": name, "questions": of_template} for name, of_template in questions.items()]
     responses: Any = [
-        {"question_id": identifier, "actual_answer": "It is.", "actual_steps": [looked(output, tool)]}
+        {"question_id": identifier, "actual_answer": "It is.", "actual_steps": [look_call(output, tool)]}
         for identifier, output in outputs.items()
     ]
     return [dict(result) for result in run_evaluation(dataset, responses)]

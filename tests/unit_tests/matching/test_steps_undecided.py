@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.uncertain_steps import looked, reference, register_doubts
+from support.uncertain_steps import look_call, reference, register_text_matcher
 
 from graphrag_eval_lc.config import Scoring
 from graphrag_eval_lc.matching import StepsMatch, match_steps
@@ -12,8 +12,8 @@ from graphrag_eval_lc.matching.matchers import StepScore, StepView, comparison_o
 
 
 def matched(groups: Sequence[Sequence[str]], outputs: Sequence[str], scoring: Scoring = "last_group") -> StepsMatch:
-    register_doubts()
-    steps = [looked(output, id=f"c{at}") for at, output in enumerate(outputs)]
+    register_text_matcher()
+    steps = [look_call(output, id=f"c{at}") for at, output in enumerate(outputs)]
     return match_steps([[reference(each) for each in group] for group in groups], steps, scoring=scoring)
 
 

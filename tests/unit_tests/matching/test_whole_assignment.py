@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.graded_steps import graded, looks, match_by_worth, references
+from support.graded_steps import graded, look_calls, match_by_score, references
 
 from graphrag_eval_lc.matching import StepScore, StepView, match_steps, register_matcher
 from graphrag_eval_lc.matching.assignment import order_share
@@ -92,9 +92,9 @@ def test_calls_before_the_last_full_match_are_not_compared() -> None:
     @register_matcher(name="look")
     def match_and_note(reference: StepView, actual: StepView) -> StepScore:
         compared.append((reference["output"], actual["id"]))
-        return match_by_worth(reference, actual)
+        return match_by_score(reference, actual)
 
-    assert match_steps(references("a", "b"), looks("a", "b", "a", "b")).quality is not None
+    assert match_steps(references("a", "b"), look_calls("a", "b", "a", "b")).quality is not None
     assert compared == [("b", "c3"), ("a", "c3"), ("a", "c2")]
 
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from support.graded_steps import looks, references, register_worths
+from support.graded_steps import look_calls, references, register_score_matcher
 
 from graphrag_eval_lc import run_evaluation
 from graphrag_eval_lc.aggregation import reason_of
@@ -13,9 +13,9 @@ GRADED = {"steps": {"grading": "graded"}}
 
 
 def result_of(groups: list[str], *worths: Any) -> dict[str, Any]:
-    register_worths()
+    register_score_matcher()
     question: Any = {"id": "q", "question_text": "?", "reference_steps": references(*groups)}
-    response: Any = {"question_id": "q", "actual_answer": "", "actual_steps": looks(*worths)}
+    response: Any = {"question_id": "q", "actual_answer": "", "actual_steps": look_calls(*worths)}
     template: Any = {"template_id": "t", "questions": [question]}
     return dict(run_evaluation([template], [response], GRADED)[0])
 
