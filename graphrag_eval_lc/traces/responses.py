@@ -7,9 +7,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import inf
 from typing import Any, NamedTuple, cast
 
+from graphrag_eval_lc.capture.messages import is_class_name
 from graphrag_eval_lc.capture.values import output_text, shown_config, to_plain, utc_timestamp
 from graphrag_eval_lc.dataset.loading import questions_of
 from graphrag_eval_lc.errors import ResponsesError
+from graphrag_eval_lc.json_values import json_text
 from graphrag_eval_lc.records import ActualStep, ModelCall, Response, Template
 from graphrag_eval_lc.registry.metrics import ELAPSED_SEC, TOKENS
 from graphrag_eval_lc.texts import counted, listed, shortened
@@ -132,8 +134,7 @@ class _Trace:
             response["error"] = error
         elif (answer := self._answer()) is not None:
             response["actual_answer"] = answer
-        steps = self._ordered()
-        response["actual_steps"] = [self._actual_step(step) for step in steps]
+        response["actual_steps"] = [self._actual_step(attempts) for attempts in self._attempts()]
         warnings = [*self._unfinished(), *self._unanswered(), *self._add_tokens(response)]
         ends = [call.ended for call in self._tree.calls if call.ended is not None]
         ended = head.ended if head.ended is not None else max(ends, default=None)
@@ -195,7 +196,23 @@ class _Trace:
             return asked.number, asked.position, step.started
         return before - 1, inf, step.started
 
-    def _actual_step(self, call: TracedCall) -> ActualStep:
+    def _attempts(self) -> list[list[TracedCall]]:
+        """Return the attempts at each step: after a failure, the same request of a model ran again."""
+        found: list[list[TracedCall]] = []
+        of_request: dict[tuple[Any, ...], list[TracedCall]] = {}
+        for call in self._ordered():
+            # Some servers use the same ids after each message.
+            request = (call.tool_call_id or call.id, *self._place(call)[:2], call.name, json_text(call.args))
+            attempts = of_request.get(request, ())
+            if attempts and attempts[-1].error is not None and (attempts[-1].ended or inf) <= call.started:
+                of_request[request].append(call)
+            else:
+                of_request[request] = [call]
+                found.append(of_request[request])
+        return found
+
+    def _actual_step(self, attempts: Sequence[TracedCall]) -> ActualStep:
+        first, call = attempts[0], attempts[-1]
         args = to_plain(call.args)
         step: dict[str, Any] = {
             "name": call.name,
@@ -207,9 +224,11 @@ class _Trace:
             step |= {"status": "error", "error": _UNFINISHED if call.error is None else call.error}
         else:
             step["output"] = output_text(call.output)
-        step["execution_timestamp"] = utc_timestamp(call.started)
+        step["execution_timestamp"] = utc_timestamp(first.started)
         if call.ended is not None:
-            step[ELAPSED_SEC] = max(0.0, call.ended - call.started)
+            step[ELAPSED_SEC] = max(0.0, call.ended - first.started)
+        if len(attempts) > 1:
+            step["attempts"] = len(attempts)
         if (around := self._around[call.id]) is not None:
             outer = self._tree.by_id[around]
             step["parent_id"] = outer.tool_call_id or outer.id
@@ -245,10 +264,17 @@ class _Trace:
             yield f"the trace does not say how these ended, and they count as errors: {names}"
 
     def _unanswered(self) -> Iterator[str]:
-        """Yield warnings about calls that models requested and that the trace lacks."""
+        """Yield warnings about calls that models requested and that the trace lacks.
+
+        A call of a schema, named like a class, is structured output, which its node reads.
+        """
         taken = {step.tool_call_id for step in self._steps} - {None}
+        ran = {step.name for step in self._steps}
         missing = [
-            asked for model in self._models for asked in model.asked if asked.id is not None and asked.id not in taken
+            asked
+            for model in self._models
+            for asked in model.asked
+            if asked.id is not None and asked.id not in taken and (asked.name in ran or not is_class_name(asked.name))
         ]
         if missing and taken:
             names = listed([f"{asked.name} ({asked.id})" for asked in missing])

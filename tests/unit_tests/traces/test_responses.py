@@ -104,6 +104,20 @@ def test_missing_tool_arguments_come_from_the_models_request() -> None:
     assert text["actual_steps"][0]["args"] == {"input": "plain"}
 
 
+def test_retried_call_is_one_step_with_its_attempts() -> None:
+    asked = model("m1", 1.0, ("c1", "find")), model("m2", 5.0, ("c1", "find"))  # some servers number calls in each turn
+    failed = {"error": "locked", "output": None, "tool_call_id": "c1"}
+    tries = tool("s1", 2.0, **failed), tool("s2", 3.0, **failed), tool("s3", 4.0, tool_call_id="c1")
+    others = tool("s4", 6.0, **failed), tool("s5", 7.0, args={"q": 2}, tool_call_id="c1")
+    steps = response(agent(), *asked, *tries, *others)["actual_steps"]
+    assert [(step["status"], step["args"]["q"], step.get("attempts"), step["elapsed_sec"]) for step in steps] == [
+        ("success", 1, 3, 2.5),
+        ("error", 1, None, 0.5),
+        ("success", 2, None, 0.5),
+    ]
+    assert steps[0]["execution_timestamp"] == "1970-01-01T00:00:02.000000Z"
+
+
 def test_failed_and_unfinished_calls_are_errors() -> None:
     found = response(agent(), tool("s", 1.0, error="no", output=None), tool("u", 2.0, ended=None, output=None))
     assert [(step["status"], step["error"]) for step in found["actual_steps"]] == [
@@ -155,7 +169,9 @@ def test_last_models_answer_is_used_if_the_agent_has_none() -> None:
 def test_unanswered_tool_calls_are_a_warning() -> None:
     found = response(agent(), model("m", 1.0, ("c1", "find"), ("c2", "hand_over")), tool("s", 2.0, tool_call_id="c1"))
     assert "never answered, so their outputs are not known: hand_over (c2)" in found["capture_warnings"][0]
-    without = response(agent(), model("m", 1.0, ("c1", "find")))
+    schema = model("m2", 3.0, ("c3", "FinalAnswer"))  # structured output, which its node reads
+    assert "capture_warnings" not in response(agent(), schema)
+    without = response(agent(), model("m", 1.0, ("c1", "find")), schema)
     assert "models asked for 1 tool call and the trace has none" in without["capture_warnings"][0]
 
 
