@@ -293,9 +293,9 @@ class Search:
         columns = dict(best.columns)
         absent = [name for name, found in columns.items() if found is None]
         columns |= namesakes(absent, [other for other in actual.columns if other not in columns.values()])
-        for name in absent if not keys.are_graphs else ():
+        for name in reversed(absent) if not keys.are_graphs else ():  # queries return keys first, then what was asked
             if columns[name] is None:
-                free = (other for other in actual.columns if other not in columns.values())
+                free = (other for other in reversed(actual.columns) if other not in columns.values())
                 kinds = _kinds(reference.columns[name])
                 columns[name] = next((other for other in free if kinds & _kinds(actual.columns[other])), None)
         return best if columns == best.columns else Alignment(keys, columns)

@@ -103,6 +103,12 @@ REASONS: dict[str, tuple[Any, Any, dict[str, Any], str]] = {
         {},
         "No result column matches `sum`; the only row is missing: (1300).",
     ),
+    "other values": (
+        table("low high", (1, 2)),
+        table("id from to", (7, 8, 9)),
+        {},
+        "The result has `from` for `low`, `to` for `high`; the only row is missing: (1, 2); 1 extra row: (8, 9).",
+    ),
     "too few columns": (
         table("a b", ("x", "y")),
         table("b", ("x",)),
