@@ -63,7 +63,7 @@ class Vocabulary(BaseModel):
         source: The file or endpoint that it was read from.
         read_at: When, in UTC.
         classes: How many instances a class has, by its IRI; None if only an ontology names it.
-        properties: How many triples a property has, by its IRI, or None. Triples are counted in the
+        properties: How many triples a property has, by its IRI; None as in ``classes``. Triples are counted in the
             default graph or in named graphs, whichever has more.
         uses: The properties that instances of a class have, by the IRI of the class; None if it is not known.
         complete: Whether all classes and properties are listed.

@@ -1,7 +1,10 @@
 """Results of a question about a graph, scored as in a run, for the report's tests."""
 
+import io
 import json
 from typing import Any
+
+from rich.console import Console, RenderableType
 
 from graphrag_eval_lc import run_evaluation
 from graphrag_eval_lc.aggregation.sample_values import Metrics
@@ -54,3 +57,10 @@ def sample(*steps: dict[str, Any], config: Any = None, **more: Any) -> SeenSampl
     """Return the sections of a report that show this result."""
     found = result(*steps, config=config, **more)
     return next(seen_samples([found], Metrics(load_config(config))))
+
+
+def console_text(renderable: RenderableType, width: int = 140) -> str:
+    """Return what a terminal shows."""
+    console = Console(file=io.StringIO(), width=width)
+    console.print(renderable)
+    return console.file.getvalue()  # type: ignore[attr-defined, no-any-return]

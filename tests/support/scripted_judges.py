@@ -47,3 +47,10 @@ class ScriptedEmbeddings:
     async def aembed(self, texts: Sequence[str]) -> Asked[Vectors]:
         self.asked.append(list(texts))
         return Asked(tuple(tuple(self._vectors[text]) for text in texts), self._cost)
+
+
+class MemoryCache(dict[str, Any]):
+    """A judge cache in memory."""
+
+    def put(self, digest: str, record: Any) -> None:
+        self[digest] = record

@@ -7,6 +7,7 @@ import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 
@@ -68,7 +69,8 @@ def response(body: bytes = b"{}", status: int = 200, **headers: str) -> bytes:
     """Return a whole response, with headers as keywords such as ``content_type``. The connection closes after it."""
     named = {"content_type": "application/json", **headers}
     lines = [f"{name.replace('_', '-')}: {value}\r\n" for name, value in named.items()]
-    return f"HTTP/1.1 {status} X\r\n{''.join(lines)}\r\n".encode() + body
+    phrase = HTTPStatus(status).phrase
+    return f"HTTP/1.1 {status} {phrase}\r\n{''.join(lines)}\r\n".encode() + body
 
 
 def byte_by_byte(content: bytes, sec: float = 0.05) -> Iterator[bytes]:

@@ -100,7 +100,7 @@ def test_endpoint_may_redirect_and_send_up_to_the_limit(
         with answering(lambda _: (302, "", {"Location": there})) as url:
             assert exit_code(*command, url) == 2
             complaint = (
-                f"Error: {url.removesuffix('/query')} redirects to another host, {there.removesuffix('/query')},"
+                f"Error: {url.removesuffix('/sparql')} redirects to another host, {there.removesuffix('/sparql')},"
             )
             assert complaint in capsys.readouterr().err
             assert exit_code(*command, url, "--follow-redirects") == 0

@@ -1,14 +1,11 @@
 """A small graph in a file, and a SPARQL endpoint that serves it."""
 
-import contextlib
 import json
-import threading
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from support.sparql_stub import Answer, answering
 
 GRID = """
 @prefix : <urn:grid#> .
@@ -42,49 +39,23 @@ class Endpoint:
         self.fails: Callable[[str], tuple[int, str] | None] = lambda _: None
         self.url = ""
 
-    def answer(self, query: str) -> tuple[int, bytes]:
+    def answer(self, query: str) -> Answer:
         self.queries.append(query)
-        if (failed := self.fails(query)) is not None:
-            return failed[0], failed[1].encode()
-        try:
-            return 200, self.store.query(query).serialize(format=self.json)
-        except SyntaxError as problem:
-            return 400, str(problem).encode()
+        if (failed := self.fails(query)) is None:
+            try:
+                body = self.store.query(query).serialize(format=self.json).decode()
+            except SyntaxError as problem:
+                failed = 400, str(problem)
+            else:
+                return 200, body, {"Content-Type": "application/sparql-results+json"}
+        return *failed, {"Content-Type": "text/html"}
 
 
 @pytest.fixture
 def endpoint(grid: Path) -> Iterator[Endpoint]:
     served = Endpoint(grid)
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            self.respond(parse_qs(urlsplit(self.path).query)["query"][0])
-
-        def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers["Content-Length"])).decode()
-            is_form = self.headers["Content-Type"].startswith("application/x-www-form")
-            self.respond(parse_qs(body)["query"][0] if is_form else body)
-
-        def respond(self, query: str) -> None:
-            status, content = served.answer(query)
-            self.send_response(status)
-            self.send_header("Content-Type", "application/sparql-results+json" if status == 200 else "text/html")
-            self.send_header("Content-Length", str(len(content)))
-            self.end_headers()
-            with contextlib.suppress(OSError):
-                self.wfile.write(content)
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
-    thread.start()
-    served.url = f"http://127.0.0.1:{server.server_address[1]}/sparql"
-    yield served
-    server.shutdown()
-    server.server_close()
-    thread.join()
+    with answering(served.answer) as served.url:
+        yield served
 
 
 def results(*rows: dict[str, str], names: str = "name kv") -> str:

@@ -17,6 +17,7 @@ from support.openai_stub import (
     rate_limit,
     server_error,
 )
+from support.scripted_judges import MemoryCache
 
 from graphrag_eval_lc.config import EmbeddingConfig
 from graphrag_eval_lc.judges.model_interface import UnusableAnswerError
@@ -98,10 +99,6 @@ async def test_without_usage_or_price_the_cost_is_unknown(stub: OpenAIStub) -> N
 
 
 async def test_embedded_texts_are_cached(stub: OpenAIStub) -> None:
-    class MemoryCache(dict[str, Any]):
-        def put(self, digest: str, record: Any) -> None:
-            self[digest] = record
-
     cache = MemoryCache()
     first = await model_of(stub, cache=cache).aembed(["a", "b"])
     repeated = await model_of(stub, cache=cache).aembed(["a", "b"])

@@ -21,6 +21,7 @@ from support.openai_stub import (
     refusal,
     server_error,
 )
+from support.scripted_judges import MemoryCache
 
 from graphrag_eval_lc.judges.model_interface import Asked, UnusableAnswerError
 from graphrag_eval_lc.judges.models import LangChainJudgeModel
@@ -175,10 +176,6 @@ async def test_refusals_filters_and_length_are_errors_without_a_retry(
 
 
 async def test_answers_are_cached_across_equal_models(openai_stub: OpenAIStub) -> None:
-    class MemoryCache(dict[str, Any]):
-        def put(self, digest: str, record: Any) -> None:
-            self[digest] = record
-
     cache = MemoryCache()
     first = await ask(model_of(openai_stub, cache=cache))
     repeated = await ask(model_of(openai_stub, cache=cache))

@@ -26,6 +26,7 @@ from support.openai_stub import (
     server_error,
     used_up_quota,
 )
+from support.scripted_judges import MemoryCache
 
 from graphrag_eval_lc.config import GenerationConfig, PriceConfig
 from graphrag_eval_lc.errors import ConfigError, JudgeError, RunFolderError
@@ -67,11 +68,6 @@ def model_of(stub: OpenAIStub, generation: dict[str, Any] | None = None, **optio
 
 async def ask(model: OpenAIJudgeModel) -> Asked[Verdict]:
     return await model.aask("You judge.", "Is it so?", Verdict)
-
-
-class MemoryCache(dict[str, Any]):
-    def put(self, digest: str, record: Any) -> None:
-        self[digest] = record
 
 
 # --- requests --------------------------------------------------------------------------------------------------------

@@ -1,10 +1,8 @@
 """Tables that fit the terminal's width."""
 
-import io
-
 import pytest
 from rich.cells import cell_len
-from rich.console import Console
+from support.report_samples import console_text
 
 from graphrag_eval_lc.report.fitted_table import Column, FittedTable, same_in_all, shortened_id
 
@@ -22,9 +20,7 @@ ROWS = [
 
 
 def printed(width: int, rows: list[tuple[str, list[str]]] = ROWS) -> list[str]:
-    console = Console(file=io.StringIO(), width=width)
-    console.print(FittedTable("Template", COLUMNS, rows, "Scores"))
-    return console.file.getvalue().splitlines()  # type: ignore[attr-defined, no-any-return]
+    return console_text(FittedTable("Template", COLUMNS, rows, "Scores"), width).splitlines()
 
 
 @pytest.mark.parametrize("width", [200, 80, 60, 50, 40, 30, 20, 12])

@@ -1,13 +1,13 @@
 """A registered metric appears wherever a report or the terminal shows scores."""
 
-import io
 import json
 import re
 from pathlib import Path
 from typing import Any
 
 import pytest
-from rich.console import Console
+from support.page_data import page_data
+from support.report_samples import console_text
 
 from graphrag_eval_lc import compute_aggregates, report_html
 from graphrag_eval_lc.config import EvaluationConfig
@@ -45,10 +45,6 @@ def data_of(found: list[dict[str, Any]]) -> dict[str, Any]:
     return report_data(ReportedRun(folder=None, record={}, config=EvaluationConfig(), results=found))
 
 
-def page_data(html: str, name: str) -> Any:
-    return json.loads(re.search(rf'<script type="application/json" id="{name}">(.*?)</script>', html, re.DOTALL)[1])  # type: ignore[index]
-
-
 def test_distribution_covers_the_metrics_range() -> None:
     (line,) = data_of(results(2.0, 12.0))["view"].scores
     assert (line.metric, line.range, line.mean_answered) == ("detour", (0.0, 20.0), 7.0)
@@ -67,14 +63,14 @@ def test_page_has_title_unit_and_what_a_failure_counts_as() -> None:
         r'title="way for nothing; less is better">',
         html,
     )
-    lists = page_data(html, "lists")
+    lists = page_data(html)["lists"]
     assert (lists["metrics"], lists["ranges"]) == (["detour"], {"detour": [0.0, 20.0]})
     assert lists["displays"]["detour"]["best"] == 0.0
 
 
 def test_built_in_scores_need_no_display_settings() -> None:
     html = report_html([{"template_id": "t", "question_id": "q", "steps_score": 1.0, "status": "success"}])
-    assert "displays" not in page_data(html, "lists")
+    assert "displays" not in page_data(html)["lists"]
 
 
 def test_measured_but_failed_sample_counts_as_the_worst() -> None:
@@ -92,9 +88,7 @@ def test_spent_metric_is_listed_with_costs() -> None:
 
 def test_terminal_lists_it_under_own_scores_with_unit_and_title() -> None:
     found = results(2.0, 12.0)
-    console = Console(file=io.StringIO(), width=140)
-    console.print(summary_tables(run_view(found, metrics=own_metrics(compute_aggregates(found)["micro"]))))
-    text = console.file.getvalue()  # type: ignore[attr-defined]
+    text = console_text(summary_tables(run_view(found, metrics=own_metrics(compute_aggregates(found)["micro"]))))
     assert "Own scores by template (means)" in text
     assert "Judged" not in text
     rows = [line.replace("│", " ").split() for line in text[text.index("Own scores") :].splitlines()]

@@ -1,10 +1,8 @@
 """Undecided steps and truncated outputs in the report: marks, groups, scores and notes."""
 
-import io
 from typing import Any
 
-from rich.console import Console
-from support.report_samples import table
+from support.report_samples import console_text, table
 from support.uncertain_steps import results_of, results_of_tool
 
 from graphrag_eval_lc import BenchmarkRun, compute_aggregates, write_report
@@ -123,18 +121,12 @@ def test_notebook_counts_undecided_steps() -> None:
     assert "undecided" not in BenchmarkRun(compute_aggregates(certain), results=certain, responses=[])._repr_html_()
 
 
-def printed(results: list[dict[str, Any]]) -> str:
-    console = Console(file=io.StringIO(), width=140)
-    console.print(summary_tables(run_view(iter(results))))
-    return console.file.getvalue()  # type: ignore[attr-defined, no-any-return]
-
-
 def test_terminal_reports_undecided_steps_and_the_limit_to_raise() -> None:
-    text = printed(results_of(t_1="ok", t_2="o<cut>"))
+    text = console_text(summary_tables(run_view(results_of(t_1="ok", t_2="o<cut>"))))
     assert "1 reference step is undecided and counts 0: steps_score is between 0.500 and 1.000." in text
     assert "raise the length limit of the tool" in text
     assert "look, undecided: the output ends after 1 characters" in text
 
 
 def test_terminal_has_no_note_if_all_steps_are_decided() -> None:
-    assert "undecided" not in printed(results_of(t_1="ok", t_2="no"))
+    assert "undecided" not in console_text(summary_tables(run_view(results_of(t_1="ok", t_2="no"))))

@@ -1,7 +1,6 @@
-import io
 from typing import Any
 
-from rich.console import Console
+from support.report_samples import console_text
 
 from graphrag_eval_lc import compute_aggregates, run_evaluation
 from graphrag_eval_lc.config import load_config
@@ -37,10 +36,8 @@ def printed(worst: int = 5) -> str:
 
 
 def printed_results(results: list[Any], worst: int = 5) -> str:
-    console = Console(file=io.StringIO(), width=140)
     metrics = own_metrics(compute_aggregates(results)["micro"])
-    console.print(summary_tables(run_view(iter(results), metrics=metrics, most_failures=worst)))
-    return console.file.getvalue()  # type: ignore[attr-defined, no-any-return]
+    return console_text(summary_tables(run_view(iter(results), metrics=metrics, most_failures=worst)))
 
 
 def repeats_of(question_id: str, *scores: float | None, template_id: str = "numbers") -> list[dict[str, Any]]:
@@ -156,9 +153,8 @@ def test_caption_mentions_only_existing_columns() -> None:
 def test_outputs_of_custom_evaluations_have_columns() -> None:
     samples = [judged(polite=True, tone_cost=0.01)]
     custom = {"name": "tone", "inputs": ["actual_answer"], "instructions": "Judge.", "outputs": {"polite": "Is it?"}}
-    console = Console(file=io.StringIO(), width=140)
-    console.print(summary_tables(run_view(samples, load_config({"custom_evaluations": [custom], "llm": {}}))))
-    text = console.file.getvalue()  # type: ignore[attr-defined]
+    config = load_config({"custom_evaluations": [custom], "llm": {}})
+    text = console_text(summary_tables(run_view(samples, config)))
     assert "polite" in text
     assert "tone_cost" not in text
     assert "Cost: judges $0.010" in text
@@ -193,10 +189,7 @@ RETRIEVED = {
 
 
 def printed_measures(results: list[Any], *names: str) -> str:
-    console = Console(file=io.StringIO(), width=140)
-    measures = [parse_measure(name) for name in names]
-    console.print(summary_tables(run_view(results), measures=measures))
-    return console.file.getvalue()  # type: ignore[attr-defined, no-any-return]
+    return console_text(summary_tables(run_view(results), measures=[parse_measure(name) for name in names]))
 
 
 def test_requested_measures_have_columns() -> None:

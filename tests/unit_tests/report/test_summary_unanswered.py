@@ -1,9 +1,8 @@
 """Terminal output for a run in which most questions have no response."""
 
-import io
 from typing import Any
 
-from rich.console import Console
+from support.report_samples import console_text
 
 from graphrag_eval_lc import run_evaluation
 from graphrag_eval_lc.report.summary import summary_tables
@@ -26,9 +25,7 @@ def printed(templates: int, answered: int, wrong: int = 0, worst: int = 3) -> li
         for n in range(templates - answered, templates)
     }
     results: list[Any] = run_evaluation(dataset, responses)
-    console = Console(file=io.StringIO(), width=140)
-    console.print(summary_tables(run_view(iter(results), most_failures=worst)))
-    return console.file.getvalue().splitlines()  # type: ignore[attr-defined, no-any-return]
+    return console_text(summary_tables(run_view(iter(results), most_failures=worst))).splitlines()
 
 
 def test_unanswered_templates_are_one_line_with_number_and_examples() -> None:
