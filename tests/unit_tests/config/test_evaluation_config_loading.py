@@ -24,9 +24,9 @@ def test_defaults_match_graphrag_eval() -> None:
 def test_path_dict_and_object_load_the_same_config(tmp_path: Path) -> None:
     path = tmp_path / "config.yaml"
     path.write_text("steps:\n  scoring: all_groups\n")
-    made = EvaluationConfig(steps=StepsConfig(scoring="all_groups"))
-    assert load_config(path) == load_config(str(path)) == load_config({"steps": {"scoring": "all_groups"}}) == made
-    assert load_config(made) is made
+    config = EvaluationConfig(steps=StepsConfig(scoring="all_groups"))
+    assert load_config(path) == load_config(str(path)) == load_config({"steps": {"scoring": "all_groups"}}) == config
+    assert load_config(config) is config
 
 
 def test_empty_file_is_an_error_but_a_comment_means_defaults(tmp_path: Path) -> None:

@@ -47,8 +47,8 @@ def run_folder(path: Path, dataset: Any = DATASET, **options: Any) -> Path:
 
 
 def test_templates_questions_and_their_keys_keep_their_order() -> None:
-    made: Any = [response("c"), response("a"), response("b")]
-    drafted: Any = draft_dataset(made, DATASET)
+    responses: Any = [response("c"), response("a"), response("b")]
+    drafted: Any = draft_dataset(responses, DATASET)
     assert shape(drafted) == {"where": ["b", "a"], "who": ["c"]}
     assert (drafted[0]["level"], drafted[0]["draft"]) == (1, True)
     question = drafted[0]["questions"][0]
@@ -57,14 +57,14 @@ def test_templates_questions_and_their_keys_keep_their_order() -> None:
 
 
 def test_existing_references_can_be_kept() -> None:
-    made: Any = [response("b"), response("a")]
-    drafted: Any = draft_dataset(made, DATASET, keep_references=True)
+    responses: Any = [response("b"), response("a")]
+    drafted: Any = draft_dataset(responses, DATASET, keep_references=True)
     assert shape(drafted) == {"where": ["b", "a"], "who": ["c"]}
     assert drafted[0]["questions"][0]["reference_answer"] == "There."
     assert [question.get("draft") for question in drafted[0]["questions"]] == [True, True]
     whole = {key: value for key, value in drafted[0]["questions"][0].items() if key != "draft"}
     complete: Any = [{"template_id": "t", "questions": [whole]}]
-    assert draft_dataset(made[:1], complete, keep_references=True) == complete
+    assert draft_dataset(responses[:1], complete, keep_references=True) == complete
 
 
 def test_references_found_only_in_results_can_be_kept(tmp_path: Path) -> None:
@@ -84,13 +84,13 @@ def test_keeping_references_needs_a_dataset() -> None:
 
 
 def test_questions_left_out_are_noted() -> None:
-    made: Any = [
+    responses: Any = [
         response("a", status="error", error="away"),
         response("c", question_text="Who  runs\nC?"),
         response("b", question_text="Where was B?"),
         response("z", question_text="Z?"),
     ]
-    drafted: Any = draft(made, DATASET)
+    drafted: Any = draft(responses, DATASET)
     assert shape(drafted.templates) == {"where": ["b"], "who": ["c"], "draft": ["z"]}
     assert drafted.templates[0]["questions"][0]["question_text"] == "Where was B?"
     assert drafted.notes == (
@@ -98,21 +98,21 @@ def test_questions_left_out_are_noted() -> None:
         "Failed, and left out (1 question): a.",
         "Not in the dataset, and now in the template draft (1 question): z.",
     )
-    assert draft(made[1:2], DATASET).notes == ("Without a response, and left out (2 questions): b, a.",)
+    assert draft(responses[1:2], DATASET).notes == ("Without a response, and left out (2 questions): b, a.",)
 
 
 def test_arguments_are_not_modified() -> None:
     before = json.dumps(DATASET)
-    made: Any = [response("a")]
+    responses: Any = [response("a")]
     for keep in (False, True):
-        draft_dataset(made, DATASET, keep_references=keep)
+        draft_dataset(responses, DATASET, keep_references=keep)
     assert json.dumps(DATASET) == before
 
 
 def test_draft_can_be_drafted_again() -> None:
-    made: Any = [response("a", question_text="A?")]
-    once = draft_dataset(made)
-    assert draft_dataset([*made, response("z")], once)[0]["questions"][-1]["id"] == "z"  # type: ignore[index]
+    responses: Any = [response("a", question_text="A?")]
+    draft = draft_dataset(responses)
+    assert draft_dataset([*responses, response("z")], draft)[0]["questions"][-1]["id"] == "z"  # type: ignore[index]
 
 
 # --- one response for each question ----------------------------------------------------------------------------------
@@ -139,8 +139,8 @@ def test_last_line_per_key_and_first_successful_repeat_are_used(tmp_path: Path) 
 def test_dataset_and_config_come_from_the_run(tmp_path: Path) -> None:
     (tmp_path / "qa.yaml").write_text(yaml.safe_dump(DATASET, sort_keys=False))
     config = {"steps": {"names": {"lookup": "find"}}}
-    made: Any = [response(identifier) for identifier in "cab"]
-    score_responses(tmp_path / "qa.yaml", made, output_dir=tmp_path / "run", config=config)
+    responses: Any = [response(identifier) for identifier in "cab"]
+    score_responses(tmp_path / "qa.yaml", responses, output_dir=tmp_path / "run", config=config)
     drafted: Any = draft(tmp_path / "run")
     assert drafted.notes == ()
     assert shape(drafted.templates) == {"where": ["b", "a"], "who": ["c"]}

@@ -175,12 +175,12 @@ def test_cypher_with_results_is_json_with_columns(folder: Path) -> None:
 def test_gold_not_compared_as_rows_is_reported_with_the_fix(folder: Path) -> None:
     Path("a.csv").write_text('question,sql,results\nOne?,SELECT 1,"[(1,)]"\nTwo?,SELECT 2,two\nThree?,SELECT 3,3\n')
     other = "The gold cannot be read as rows, and is compared as a text or JSON (1 question): 2. Store rows, as in"
-    own = "The gold is compared as a text or JSON, as no step kind serves my_sql (2 questions): 1, 3."
-    own = f"{own} Have its rows compared:"
+    expected = "The gold is compared as a text or JSON, as no step kind serves my_sql (2 questions): 1, 3."
+    expected = f"{expected} Have its rows compared:"
     assert [note[: len(other)] for note in imported("a.csv", ImportOptions()).notes] == [other]
     notes = imported("a.csv", ImportOptions(step_name="my_sql")).notes
     assert notes[1].startswith(other)
-    assert notes[0] == f"{own} steps: {{kinds: {{my_sql: rows}}}} in the config."
+    assert notes[0] == f"{expected} steps: {{kinds: {{my_sql: rows}}}} in the config."
     Path("a.csv").write_text('question,sql,results\nOne?,SELECT 1,"[{""n"": 1}]"\n')
     assert imported("a.csv", ImportOptions(step_name="my_sql")).notes == ()
 
@@ -236,10 +236,10 @@ def test_python_api_warns_instead_of_printing(folder: Path) -> None:
 
 
 def test_missing_gold_is_fetched_from_the_endpoint(folder: Path) -> None:
-    asked, seen = [], []
+    queries_sent, seen = [], []
 
     def answer(query: str) -> Answer:
-        asked.append(query)
+        queries_sent.append(query)
         return (400, "no such thing", {}) if "broken" in query else (200, json.dumps(FOUND), {})
 
     questions = [
@@ -251,7 +251,7 @@ def test_missing_gold_is_fetched_from_the_endpoint(folder: Path) -> None:
     ]
     with answering(answer) as url:
         found = import_qald(*questions, endpoint=url, progress=lambda *args: seen.append(args))
-        assert sorted(asked) == ["broken", "three", "two"]
+        assert sorted(queries_sent) == ["broken", "three", "two"]
         assert seen == [(1, 3), (2, 3), (3, 3)]
         steps = {name: each.get("reference_steps") for name, each in questions_in(found).items()}
         assert steps["1"][0][0]["required_columns"] == ["x"]
@@ -261,9 +261,9 @@ def test_missing_gold_is_fetched_from_the_endpoint(folder: Path) -> None:
             f"qald.json, question 4: {url} returns no results: status 400: no such thing. Fix the query, or ask later. "
             "It has no reference steps."
         ]
-        again = import_qald(*questions, endpoint=url, refresh=True)
-    assert sorted(asked[3:]) == ["broken", "one", "three", "two"]
-    assert questions_in(again)["1"]["reference_steps"][0][0]["required_columns"] == ["y"]
+        refreshed = import_qald(*questions, endpoint=url, refresh=True)
+    assert sorted(queries_sent[3:]) == ["broken", "one", "three", "two"]
+    assert questions_in(refreshed)["1"]["reference_steps"][0][0]["required_columns"] == ["y"]
 
 
 @pytest.mark.parametrize("rows", [[{"__ASK_RETVAL": {"type": "typed-literal", "value": "1"}}], []])
@@ -278,11 +278,11 @@ def test_ask_that_a_store_answers_with_a_row_is_gold(folder: Path, rows: list[An
 
 def test_interrupted_import_resumes(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sparql_endpoint, "_RETRIES", RetryPolicy(first_wait=0))
-    asked: list[str] = []
+    queries_sent: list[str] = []
 
     def answer(query: str) -> Answer:
-        asked.append(query)
-        return (500, "", {}) if query == "two" and len(asked) < 5 else (200, json.dumps(FOUND), {})
+        queries_sent.append(query)
+        return (500, "", {}) if query == "two" and len(queries_sent) < 5 else (200, json.dumps(FOUND), {})
 
     questions = [question(number, query=query) for number, query in enumerate(("one", "two", "one"))]
     options = {"state": folder / "qa.yaml.refresh.jsonl"}
@@ -290,7 +290,7 @@ def test_interrupted_import_resumes(folder: Path, monkeypatch: pytest.MonkeyPatc
         first = import_qald(*questions, endpoint=url, **options)
         second = import_qald(*questions, endpoint=url, **options)
     assert [len(each.problems) for each in (first, second)] == [1, 0]
-    assert asked.count("one") == 1
+    assert queries_sent.count("one") == 1
 
 
 def test_results_fetched_before_the_endpoint_fails_are_kept(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,13 +25,13 @@ def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "qa.yaml"
 
 
-def renamed_shuffled_and_one_added(results: Results, chance: random.Random) -> Results:
+def shuffled_with_an_extra_column(results: Results, chance: random.Random) -> Results:
     if "boolean" in results:
         return results
-    names = {name: f"v{place}" for place, name in enumerate(results["head"]["vars"])}
+    names = {name: f"v{index}" for index, name in enumerate(results["head"]["vars"])}
     rows = [{names[name]: cell for name, cell in row.items()} for row in results["results"]["bindings"]]
-    for place, row in enumerate(rows):
-        row["note"] = in_language(f"note {place % 3}", "en")
+    for index, row in enumerate(rows):
+        row["note"] = in_language(f"note {index % 3}", "en")
     chance.shuffle(rows)
     columns = [*names.values(), "note"]
     chance.shuffle(columns)
@@ -62,7 +62,7 @@ def scores(dataset: Path, change: Callable[[Results, random.Random], Results]) -
 
 
 def test_renamed_columns_shuffled_rows_and_an_extra_column_score_1(dataset: Path) -> None:
-    found = scores(dataset, renamed_shuffled_and_one_added)
+    found = scores(dataset, shuffled_with_an_extra_column)
     assert len(found) == QUESTIONS
     assert [name for name, (_, score) in found.items() if score != 1.0] == []
 

@@ -97,8 +97,8 @@ def test_without_a_config_retrieval_steps_have_the_eight_measures() -> None:
 
 def test_measures_of_an_earlier_evaluation_are_replaced() -> None:
     first = run_evaluation(DATASET, RESPONSES, CONFIG)
-    again = run_evaluation(DATASET, first, {"retrieval": {**CONFIG["retrieval"], "measures": ["RR"]}})  # type: ignore[arg-type]
-    keys = [key for key in measured(dict(again[0])) if key.startswith("retrieval_ids_")]
+    second = run_evaluation(DATASET, first, {"retrieval": {**CONFIG["retrieval"], "measures": ["RR"]}})  # type: ignore[arg-type]
+    keys = [key for key in measured(dict(second[0])) if key.startswith("retrieval_ids_")]
     assert keys == ["retrieval_ids_reciprocal_rank"]
     without = run_evaluation([{"template_id": "t", "questions": [question("q1")]}], first)  # type: ignore[list-item]
     assert measured(dict(without[0])) == {}

@@ -162,12 +162,12 @@ def arrived_requests(stub: OpenAIStub, expected: int) -> int:
 async def test_stream_continues_after_a_synchronous_call(stub: OpenAIStub) -> None:
     model = model_of(stub)
     stub.answers.append("a long answer that comes in parts")
-    parts: list[str] = []
-    async for part in model.astream("?"):
-        parts.append(str(part.content))
-        if len(parts) == 2:
+    chunks: list[str] = []
+    async for chunk in model.astream("?"):
+        chunks.append(str(chunk.content))
+        if len(chunks) == 2:
             run_benchmark(agent_of(model), DATASET, progress="off")
-    assert "".join(parts) == "a long answer that comes in parts"
+    assert "".join(chunks) == "a long answer that comes in parts"
 
 
 def test_connection_of_another_loop_is_an_error_and_not_sent_twice(stub: OpenAIStub) -> None:
@@ -198,10 +198,10 @@ def test_only_requests_that_were_not_sent_are_retried(stub: OpenAIStub) -> None:
         asyncio.run(model.ainvoke("?"))
     assert len(stub.requests) == 1
     assert is_worth_a_retry(unsent.value)
-    kept = model_of(stub)
-    asyncio.run(kept.ainvoke("?"))
+    keepalive_model = model_of(stub)
+    asyncio.run(keepalive_model.ainvoke("?"))
     with pytest.raises((RuntimeError, openai.APIConnectionError)) as sent:
-        asyncio.run(kept.ainvoke("?"))
+        asyncio.run(keepalive_model.ainvoke("?"))
     assert arrived_requests(stub, 3) == 3
     assert not is_worth_a_retry(sent.value)
 

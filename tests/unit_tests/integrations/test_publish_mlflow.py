@@ -11,7 +11,7 @@ pytestmark = pytest.mark.full
 pytest.importorskip("mlflow")
 pytest.importorskip("alembic")
 
-# Runs in a process of its own: MLflow keeps one store and one tracer per process.
+# Runs in a separate process: MLflow keeps one store and one tracer per process.
 SCRIPT = """
 import mlflow, mlflow.langchain
 from pathlib import Path

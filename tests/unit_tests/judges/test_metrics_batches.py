@@ -43,8 +43,8 @@ class ReadingJudge:
             return Asked(schema.model_validate(verdicts[0]), 0.01)
         if self._most is not None and len(verdicts) > self._most:
             raise CutAnswerError("it did not come to its end", cost=0.01)
-        given, self._forgets = verdicts[: max(0, len(verdicts) - self._forgets)], 0
-        return Asked(schema.model_validate({"verdicts": given}), 0.01)
+        returned, self._forgets = verdicts[: max(0, len(verdicts) - self._forgets)], 0
+        return Asked(schema.model_validate({"verdicts": returned}), 0.01)
 
 
 def judged(judge: ReadingJudge, texts: list[str], batch: int, answer: str = "It is in PARIS.") -> list[int]:

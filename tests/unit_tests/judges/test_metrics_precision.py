@@ -109,9 +109,9 @@ async def test_other_exceptions_are_raised_unchanged() -> None:
 )
 async def test_invalid_input_is_an_error_without_a_request(broken: dict[str, Any], message: str) -> None:
     judge = ScriptedJudge([])
-    given_input: dict[str, Any] = {"user_input": QUESTION, "reference": REFERENCE, "retrieved_contexts": [PARIS]}
+    inputs: dict[str, Any] = {"user_input": QUESTION, "reference": REFERENCE, "retrieved_contexts": [PARIS]}
     with pytest.raises(JudgeError, match=message):
-        await ContextPrecision(judge).ascore(**{**given_input, **broken})
+        await ContextPrecision(judge).ascore(**{**inputs, **broken})
     assert judge.asked == []
 
 

@@ -282,7 +282,7 @@ async def test_waiting_request_does_not_hold_a_slot(openai_stub: OpenAIStub) -> 
     pool = CallPool(1)
     openai_stub.chat_faults.append(rate_limit(retry_after="1"))
     slow = asyncio.create_task(ask(model_of(openai_stub, pool=pool)))
-    while not openai_stub.requests:  # noqa: ASYNC110  # the stub has a thread of its own
+    while not openai_stub.requests:  # noqa: ASYNC110  # the stub runs in another thread
         await asyncio.sleep(0.005)
     await ask(model_of(openai_stub, pool=pool))
     assert not slow.done()

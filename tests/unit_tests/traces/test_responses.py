@@ -105,11 +105,14 @@ def test_missing_tool_arguments_come_from_the_models_request() -> None:
 
 
 def test_retried_call_is_one_step_with_its_attempts() -> None:
-    asked = model("m1", 1.0, ("c1", "find")), model("m2", 5.0, ("c1", "find"))  # some servers number calls in each turn
+    requesting = (
+        model("m1", 1.0, ("c1", "find")),
+        model("m2", 5.0, ("c1", "find")),
+    )  # some servers number calls in each turn
     failed = {"error": "locked", "output": None, "tool_call_id": "c1"}
     tries = tool("s1", 2.0, **failed), tool("s2", 3.0, **failed), tool("s3", 4.0, tool_call_id="c1")
     others = tool("s4", 6.0, **failed), tool("s5", 7.0, args={"q": 2}, tool_call_id="c1")
-    steps = response(agent(), *asked, *tries, *others)["actual_steps"]
+    steps = response(agent(), *requesting, *tries, *others)["actual_steps"]
     assert [(step["status"], step["args"]["q"], step.get("attempts"), step["elapsed_sec"]) for step in steps] == [
         ("success", 1, 3, 2.5),
         ("error", 1, None, 0.5),

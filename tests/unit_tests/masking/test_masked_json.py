@@ -53,8 +53,8 @@ def test_masked_nested_json_is_valid_nested_json(value: Any, indent: int | None)
 @settings(deadline=None)
 @given(VALUES)
 def test_redacting_is_idempotent(value: Any) -> None:
-    once = masked_secrets(value)
-    assert masked_secrets(once) == once
+    masked = masked_secrets(value)
+    assert masked_secrets(masked) == masked
 
 
 @given(VALUES)
