@@ -146,12 +146,13 @@ def boolean_text(text: str) -> str | None:
 _DATE: Final = "[0-9]{4}-[0-9]{2}-[0-9]{2}"
 _CLOCK: Final = "(?:[01][0-9]|2[0-3]):[0-5][0-9](?::[0-5][0-9])?"
 _FRACTION: Final = r"(?:(?<=:[0-9]{2}:[0-9]{2})(\.[0-9]{1,40}))?"
-_ZONE: Final = r"(?:(Z|[+-](?:0[0-9]|1[0-4])(?::?[0-5][0-9])?)(?:\[[A-Za-z_/+0-9-]{1,40}\])?)?"
+_ZONE: Final = r"(?:(Z| UTC|[+-](?:0[0-9]|1[0-4])(?::?[0-5][0-9])?)(?:\[[A-Za-z_/+0-9-]{1,40}\])?)?"
 _TIMES: Final = {
     "dateTime": re.compile(rf"({_DATE}[T ]{_CLOCK}){_FRACTION}{_ZONE}"),
     "date": re.compile(rf"({_DATE})(){_ZONE}"),
     "time": re.compile(rf"({_CLOCK}){_FRACTION}{_ZONE}"),
 }
+_DAY: Final = re.compile(_DATE)
 _WITH_SECONDS: Final = 2  # colons
 
 
@@ -159,6 +160,7 @@ def time_from(text: str, name: str) -> Value | None:
     """Read a point in time, a date or a time of day, as XSD, SQL, Cypher and JSON write it; None for other texts.
 
     Values with a zone are converted to UTC: a date by its start, a time of day on a fixed reference day, as in XPath.
+    A date is its start, as databases and pandas make points in time of dates.
     """
     kind = name.removesuffix("Stamp")
     found = _TIMES[kind].fullmatch(text.strip(_WHITE_SPACE))
@@ -169,16 +171,18 @@ def time_from(text: str, name: str) -> Value | None:
         return None
     whole = {"date": f"{moment}T00:00", "time": f"2000-01-01T{moment}"}.get(kind, moment)
     try:
-        when = datetime.fromisoformat(whole + (zone or ""))  # equal to all that are the same instant
+        when = datetime.fromisoformat(
+            whole + ("Z" if zone == " UTC" else zone or "")
+        )  # equal to all that are the same instant
     except ValueError:  # no such day
         return None
-    return kind, when, (fraction or "").rstrip(".0")
+    return "dateTime" if kind == "date" else kind, when, (fraction or "").rstrip(".0")
 
 
 def untyped_time_from(text: str) -> Value | None:
-    """Read a point in time, or a time of day with a zone; 2020-01-01-05 (an id) and 10:15-12 (a verse) are texts."""
+    """Read a point in time, a date, or a time of day with a zone; 2020-01-01-05 (an id) and 10:15-12 are texts."""
     if ":" not in text or text != text.strip(_WHITE_SPACE):
-        return None
+        return time_from(text, "date") if _DAY.fullmatch(text) else None
     clock = _TIMES["time"].fullmatch(text)
     if clock is None:
         return time_from(text, "dateTime")

@@ -38,7 +38,7 @@ _SPECIAL: Final = re.compile(  # objects whose parts are not printed as Python's
     r"(?:NamedNode value=(?P<uri>[^<>\s]*)|BlankNode value=(?P<bnode>[^<>\s]*)"
     r"|Literal value=(?P<literal>.*?) (?:datatype=<NamedNode value=(?P<datatype>[^<>\s]*)>|language=(?P<lang>[\w-]+))"
     r"|DstTzInfo '[\w/+-]{1,60}' [\w+-]{1,10}?(?P<hours>[+-]\d\d?):(?P<minutes>\d\d):\d\d (?:STD|DST)"
-    r"|(?P<constant>UTC|QueryBoolean true|QueryBoolean false))>",
+    r"|(?P<constant>UTC|NA|QueryBoolean true|QueryBoolean false))>",
     re.DOTALL,
 )
 # The end of a text that breaks off: half a value, half a part of an object, or an ellipsis after a value.
@@ -117,7 +117,9 @@ def printed_value(text: str) -> Any:
 DURATION: Final = ("literal", f"{XSD}duration", None)
 _TEXT_POINT: Final = re.compile(r"(?:SRID=(\d{1,9});)?(\s*POINT.*)", re.ASCII | re.IGNORECASE | re.DOTALL)
 _CLOCK: Final = re.compile(r"\d\d:\d\d:\d\d\.\d{1,18}", re.ASCII)
-_TIMEDELTA: Final = re.compile(r"(?:(-?\d{1,9}) days?, (?=\d)|(?=\d:))(\d{1,2}):(\d\d):(\d\d(?:\.\d{1,6})?)", re.ASCII)
+_TIMEDELTA: Final = re.compile(
+    r"(?:(-?\d{1,9}) days?,? \+?(?=\d)|(?=\d:))(\d{1,2}):(\d\d):(\d\d(?:\.\d{1,6})?)", re.ASCII
+)
 _LONGEST_SCALAR: Final = 300
 
 
@@ -238,7 +240,7 @@ class _Reader:
         if special is not None:
             self.at = special.end()
             if special["constant"]:
-                return UTC if special["constant"] == "UTC" else special["constant"].endswith("true")
+                return {"UTC": UTC, "NA": None}.get(special["constant"], special["constant"].endswith("true"))
             if special["hours"]:
                 minutes = int(special["minutes"]) * (-1 if special["hours"][0] == "-" else 1)
                 return timezone(timedelta(hours=int(special["hours"]), minutes=minutes))
@@ -337,6 +339,7 @@ _CALLS: Final[dict[str, Callable[..., Any]]] = {
     "datetime": _isoformat(datetime, "dateTime"),
     "Timestamp": lambda text, **_: _literal(datetime.fromisoformat(text).isoformat(), f"{XSD}dateTime"),
     "timedelta": _timedelta,
+    "Timedelta": scalar_of_text,
     "timezone": _timezone,
     "ZoneInfo": ZoneInfo,
     **dict.fromkeys(("UUID", "str_", "IPv4Address", "IPv6Address"), lambda text: text + ""),

@@ -1,5 +1,6 @@
 """The step kind rows: compares, checks and drafts steps that query a graph or a database."""
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -163,6 +164,9 @@ def compare_row_steps(reference: StepView, actual: StepView, options: Mapping[st
         return comparison_without_results(problem)
     found = _as_meant(found, expected, required)
     compared = compare_sparql_results(expected, found, required, **options)
+    if not compared.score and not options["strict"]:
+        with_iris = _with_whole_iris(found, expected)
+        compared = compared if with_iris is found else compare_sparql_results(expected, with_iris, required, **options)
     if not compared.score and _is_of_sql(actual):
         whole = _with_whole_cells(found, expected)
         if whole is not found and compare_sparql_results(expected, whole, required, **options).score:
@@ -196,6 +200,39 @@ def _as_meant(found: SparqlResults, expected: SparqlResults, required: Any) -> S
     if not are_values or any(each.structures for each in expected.columns.values()):
         return found
     return results_of_rows([{"values": value} for [value] in lists])
+
+
+_SHORT_IRI: Final = re.compile(r"(?P<prefix>[\w.-]*:)?(?P<name>(?(prefix)|(?=\d*[^\W\d]))[^\s:/#]+)")
+
+
+def _with_whole_iris(results: SparqlResults, expected: SparqlResults) -> SparqlResults:
+    """Return results with whole IRIs in place of prefixed and local names, such as wd:Q42 and Q42.
+
+    A prefix stands for the one namespace that the reference has with all local names after it.
+    """
+    namespaces: dict[str, set[str]] = {}
+    for column in expected.columns.values():
+        for iri in {text for at, text in enumerate(column.texts) if column.is_iri(at)}:
+            name = re.split("[/#]", iri)[-1]
+            namespaces.setdefault(name, set()).add(iri.removesuffix(name))
+    columns = dict(results.columns)
+    for title, column in results.columns.items() if namespaces else ():
+        short = {text: _SHORT_IRI.fullmatch(text) for text in column.texts if text}
+        of_prefix: dict[str | None, set[str]] = {}
+        for found in short.values():
+            if found is not None and (known := namespaces.get(found["name"])):
+                of_prefix[found["prefix"]] = of_prefix.get(found["prefix"], known) & known
+        whole = {
+            text: f"{next(iter(of_prefix[found['prefix']]))}{found['name']}"
+            for text, found in short.items()
+            if found is not None and len(of_prefix.get(found["prefix"], ())) == 1
+        }
+        if whole and len(whole) == len(short):
+            columns[title] = replace(column, texts=[whole.get(text, text) for text in column.texts])
+    if columns == results.columns:
+        return results
+    note = "prefixed and local names are read as IRIs of the reference"
+    return replace(results, columns=columns, notes=(*results.notes, note))
 
 
 _SHORTEST_CUT_CELL: Final = 50  # LangChain's SQL tool cuts cells after a word, by default within 300 characters

@@ -413,6 +413,6 @@ def _by_shape(column: TermColumn) -> list[tuple[Shape, Sequence[str], Sequence[i
 
 
 _MAY_BE_STRUCTURE: Final = re.compile(
-    r"^(?:-?\d{4,9}-\d\d-\d\d[T ]\d\d:\d\d|\d{1,2}:\d\d(?::|$)|-?P[-\dT]|-?\d+ days?, |SRID=|POINT|[\[{(<])",
+    r"^(?:-?\d{4,9}-\d\d-\d\d[T ]\d\d:\d\d|\d{1,2}:\d\d(?::|$)|-?P[-\dT]|-?\d+ days?,? |SRID=|POINT|[\[{(<])",
     re.M | re.I,
 )

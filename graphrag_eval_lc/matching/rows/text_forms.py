@@ -202,12 +202,16 @@ def term_of_turtle(text: str) -> Term:
     return Term(*found) if found is not None else Term(text) if text else UNBOUND
 
 
+_NULLS: Final = frozenset({"NULL", "null", "NaN", "nan", "None", "NaT", "<NA>"})
+"""What databases and pandas print for a missing cell."""
+
+
 def _plain_cell(text: str) -> str:
     """Return the text of a cell without spaces, backticks, or the quotes and type of a term; NULL is empty."""
     text = re.sub(r"\A`([^`]+)`\Z", r"\1", text.strip())
-    if len(text) > 1 and text[0] in '"<':
-        return term_of_turtle(text).text
-    return "" if text in ("NULL", "null") else text
+    if text in _NULLS:
+        return ""
+    return term_of_turtle(text).text if len(text) > 1 and text[0] in '"<' else text
 
 
 _Table = tuple[str, Rows, int]  # a form, the rows with the names first, and the number of the line after the table
@@ -364,7 +368,7 @@ def _pandas(lines: Sequence[str], first: int) -> _Table | None:
         raise UnreadableOutput("a table of pandas whose columns cannot be separated")
     if any(len(cell) == 49 and cell.endswith("...") for row in rows for cell in row):  # pandas' longest cell
         raise CutOutput("the table of pandas shortens texts")
-    rows = [["" if cell in ("NaN", "None", "NaT", "<NA>") else cell for cell in row] for row in rows]
+    rows = [["" if cell in _NULLS else cell for cell in row] for row in rows]
     return "table of pandas", [names, *rows], end
 
 
