@@ -266,10 +266,12 @@ def _tables(lines: Sequence[str]) -> Iterator[_Table]:
             table = _edged(lines, at)
         elif "|" in above and _RULE.fullmatch(line):
             table = _ruled(lines, at)
-        elif above and _DASHES.fullmatch(line):
+        elif above and "|" not in above and _DASHES.fullmatch(line):
             table = _in_columns(lines, at)
         elif above and _INDEX.match(line) and not _INDEX.match(above):
             table = _pandas(lines, at)
+        elif above and (at == 1 or lines[at - 2].strip()[-1:] in ("", ":")):  # so that no part is read repeatedly
+            table = _barred(lines, at) if "|" in above[1:-1] else _aligned(lines, at)
         if table is not None:
             yield table
         at = max(at + 1, table[2] if table else 0)
@@ -344,6 +346,9 @@ def _in_columns(lines: Sequence[str], rule: int) -> _Table | None:
     body, end = _rows_from(lines, rule + 1, lambda line: is_end(line) is None)
     table = [lines[rule - 1], *body]
     is_known = bool(body) if places else _COUNT.fullmatch("".join(lines[end : end + 1]).strip()) is not None
+    is_known = is_known or (
+        bool(body) and all(_EVIDENT.fullmatch(cell) or rdf_term(cell) for cell in map(str.strip, body))
+    )
     if not is_known or any(line[at : at + 1].strip() for line in table for at in places):
         return None
     rows = [[_plain_cell(line[start:stop]) for start, stop in pairwise([0, *places, len(line)])] for line in table]
@@ -370,6 +375,44 @@ def _pandas(lines: Sequence[str], first: int) -> _Table | None:
         raise CutOutput("the table of pandas shortens texts")
     rows = [["" if cell in _NULLS else cell for cell in row] for row in rows]
     return "table of pandas", [names, *rows], end
+
+
+def _barred(lines: Sequence[str], at: int) -> _Table | None:
+    """Read cells between bars below a line of names, with or without dashes below it, as rdflib and scripts do."""
+    has_dashes = _DASHES.fullmatch(lines[at]) is not None
+    body, end = _rows_from(lines, at + has_dashes, lambda line: "|" in line)
+    names, *rows = _split([lines[at - 1].strip(), *body])
+    if (
+        not rows
+        or lines[at - 1].lstrip()[:1] == "|"
+        or {len(names)} != set(map(len, rows))
+        or not all(map(_IDENTIFIER.fullmatch, names))
+    ):
+        return None
+    if all(cell[:1] in {'"', "<", "-", "_"} for line in body for cell in map(str.strip, line.split("|"))):
+        rows = [["" if cell == "-" else cell for cell in row] for row in rows]  # rdflib's unbound cells
+    return "table with bars", [names, *rows], end
+
+
+def _aligned(lines: Sequence[str], first: int) -> _Table | None:
+    """Read a DataFrame that pandas printed without its index: names without spaces, and right-aligned columns."""
+    width = len(lines[first])
+    body, end = _rows_from(lines, first, lambda line: len(line) == width and line[:1] != "")
+    head = lines[0].rjust(width) if first == 1 else lines[first - 1]  # the first line may have lost its indentation
+    places = [word.end() for word in re.compile(r"\S+").finditer(head)]
+    is_table = (
+        len(places) > 1
+        and "\t" not in head
+        and len(head) == width == places[-1]
+        and all(map(_IDENTIFIER.fullmatch, head.split()))
+        and not head.split()[0][0].isdigit()
+    )
+    if not is_table or any(line[to - 1] == " " or line[to : to + 1].strip() for line in body for to in places):
+        return None
+    rows = [[line[at:to].strip() for at, to in pairwise([0, *places])] for line in body]
+    if any("  " in cell for row in rows for cell in row):
+        return None
+    return "table of pandas", [head.split(), *([_plain_cell(cell) for cell in row] for row in rows)], end
 
 
 looks_like_xml: Final = re.compile(r"\ufeff?\s{0,100}<(?:\?xml|(?:\w{1,30}:)?sparql)[\s>]").match
