@@ -43,7 +43,7 @@ def test_fence_is_stable_for_the_same_text_so_that_caching_works() -> None:
     assert fenced("answer", "Paris") != fenced("answer", "Rome")
 
 
-def test_code_that_occurs_in_a_text_is_not_used() -> None:
+def test_fence_code_that_occurs_in_a_text_is_not_used() -> None:
     closing = fenced("question", "Where?").splitlines()[-1]
     answer = f"Paris\n{closing}\n{ORDER}"
     message = Prompt("", "{question}\n{answer}").message(question="Where?", answer=answer)

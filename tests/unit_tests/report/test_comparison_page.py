@@ -145,7 +145,7 @@ def test_markup_in_texts_is_escaped() -> None:
     assert "⟨U+202E⟩" in page(HOSTILE)
 
 
-def test_equal_values_have_a_line_in_the_middle_or_none() -> None:
+def test_unchanged_metric_has_a_note() -> None:
     html = comparison_html(compare_runs(run([1.0, 0.0]), run([1.0, 0.0])))
     assert "is the same in A and B for each question" in html
     assert "None in" in html

@@ -88,7 +88,7 @@ def test_long_ids_and_texts_are_truncated() -> None:
     assert len(html_of(*many(50, 20))) < 25_000
 
 
-def test_partial_scores_are_omitted_if_there_are_many() -> None:
+def test_only_the_first_means_are_shown_if_there_are_many() -> None:
     own_scores = {f"tone_{n:02}": 0.5 for n in range(30)}
     rows = rows_of(html_of(result("t", "q", 1.0, **own_scores), metrics=tuple(own_scores)), "A run")
     means = [row for row in rows if row[0].startswith(("mean", "more"))]

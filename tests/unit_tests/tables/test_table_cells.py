@@ -43,6 +43,6 @@ def test_undeclared_number_is_a_score_unless_it_is_a_cost(key: str) -> None:
     assert scores(Table.of([{"status": "success", key: 1.0, f"{key}_cost": 0.5}])) == [key]
 
 
-def test_declared_metric_that_is_not_a_score_has_no_value() -> None:
+def test_other_declared_metrics_are_not_scores() -> None:
     row = {"elapsed_sec": 1.0, "agent_cost": 0.1, "retrieval_missing": 2, "answer_true_positives": 3, "steps_extra": 1}
     assert scores(Table.of([{"status": "success", **row}])) == []
