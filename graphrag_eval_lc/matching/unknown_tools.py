@@ -30,7 +30,7 @@ _STEPS_LOOKED_AT = 3
 _ALIKE = 0.6
 # A good agent may miss a step in one or two questions and call tools that no reference needs: that is not reported.
 _FEWEST_UNEXPLAINED = 3
-_UNSEEN = "calls are recorded only if they go through LangChain or are in the messages that the agent returns"
+RECORDED_CALLS = "calls are recorded only if they go through LangChain or are in the messages that the agent returns"
 _short = partial(shortened, length=80)
 
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
@@ -141,7 +141,7 @@ class UnknownTools:
         """
         if not self._calling and (asking := max(self._asking.values(), default=0)) >= _FEWEST_UNEXPLAINED:
             what = f"none of {self._responses:,} responses has a tool call, as {asking:,} should"
-            return [UnknownTool((), None, what, _UNSEEN)]
+            return [UnknownTool((), None, what, RECORDED_CALLS)]
         renamed = self._config.steps.names
         missed = [
             (tool, name)

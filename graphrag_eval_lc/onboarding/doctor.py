@@ -26,7 +26,7 @@ from graphrag_eval_lc.judges.model_interface import ClosedAnswer
 from graphrag_eval_lc.judges.models import run_models
 from graphrag_eval_lc.masking import masked_text
 from graphrag_eval_lc.matching.step_views import StepViews
-from graphrag_eval_lc.matching.unknown_tools import reference_names
+from graphrag_eval_lc.matching.unknown_tools import RECORDED_CALLS, reference_names
 from graphrag_eval_lc.onboarding.tool_findings import tools_in
 from graphrag_eval_lc.prices import dollars
 from graphrag_eval_lc.records import Question, Template, is_error
@@ -298,7 +298,7 @@ class Examination:
             for warning in response.get("capture_warnings") or ():
                 yield Check("warning", str(warning))
             if not steps:
-                yield Check("warning", "no tool was called", "Only steps that callbacks report are seen.")
+                yield Check("warning", "no tool was called", f"{RECORDED_CALLS[0].upper()}{RECORDED_CALLS[1:]}.")
 
     def _questions(self) -> list[Question]:
         return [question for template in self._templates for question in template.get("questions") or ()]

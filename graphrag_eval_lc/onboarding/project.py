@@ -23,6 +23,7 @@ from graphrag_eval_lc.event_loop.loop import run_sync
 from graphrag_eval_lc.files.opening import make_folder
 from graphrag_eval_lc.files.writing import refuse_existing, replace_file, yaml_text
 from graphrag_eval_lc.matching.rows.row_steps import SPARQL_QUERY
+from graphrag_eval_lc.matching.unknown_tools import RECORDED_CALLS
 from graphrag_eval_lc.onboarding.tool_findings import ToolFinding, tool_findings, tools_in
 from graphrag_eval_lc.records import Question, Response, is_error
 from graphrag_eval_lc.registry.metrics import MAIN_METRIC
@@ -311,4 +312,4 @@ def _problems(records: Sequence[Response], *, asked: int) -> Iterator[str]:
         yield f"{counted(asked - len(records), 'question')} without an answer"
     silent = [str(each.get("question_id")) for each in records if not is_error(each) and not each.get("actual_steps")]
     if silent:
-        yield f"no tool was called for {listed(silent)}, so no steps can be compared"
+        yield f"no tool was called for {listed(silent)}, so no steps can be compared; {RECORDED_CALLS}"

@@ -5,6 +5,7 @@ import hashlib
 import io
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from os import PathLike
@@ -20,6 +21,8 @@ from graphrag_eval_lc.graph.dataset_text import Location, NewOutput, result_text
 from graphrag_eval_lc.json_values import json_text
 from graphrag_eval_lc.judges.answer_tables import ANSWER_COLUMNS
 from graphrag_eval_lc.masking import MASK
+from graphrag_eval_lc.matching.matchers import StepView, UnreadableOutput
+from graphrag_eval_lc.matching.rows.row_steps import REQUIRED_COLUMNS, check_rows_step
 from graphrag_eval_lc.registry.metrics import ANSWER_F1, ANSWER_THRESHOLD
 from graphrag_eval_lc.texts import counted, one_line
 from graphrag_eval_lc.view.samples import repeat_of
@@ -204,6 +207,10 @@ def _replacement(
     text = _output_text(step["output"])
     if MASK in text:
         return "not replaced: a part of the output is masked"
+    with suppress(UnreadableOutput):  # such as a text, which has no columns
+        for found in check_rows_step(StepView({**reference, "output": text})):
+            if REQUIRED_COLUMNS in found.location:
+                return f"not replaced: {found.what}, which {REQUIRED_COLUMNS} names ({found.hint.rstrip('.')})"
     source = {
         "run": notes.run_id or str(notes.folder or "unknown"),
         "step": str(step.get("id", accepted.actual)),

@@ -126,6 +126,16 @@ def test_output_that_cannot_be_accepted_is_reported_and_unchanged(
     assert found.new_text() == dataset.read_text()
 
 
+def test_output_without_a_required_column_is_not_accepted(tmp_path: Path, dataset: Path) -> None:
+    step = "        - - name: sparql_query\n"
+    dataset.write_text(dataset.read_text().replace(step, f"{step}            required_columns: [c]\n"))
+    renamed = [{**STEPS["q2"][0], "output": ROWS.replace('"c"', '"city"')}]
+    results = run_evaluation(load_dataset(dataset), [{"question_id": "q2", "actual_steps": renamed}])  # type: ignore[list-item]
+    found = noted_dataset(notes_of(tmp_path, accepted("q2", 0)), dataset, results)
+    what = "not replaced: the output has no column c, which required_columns names (It has: city)"
+    assert (found.places[1].text, found.outputs) == (f"q2, group 1 step 1: {what}", [])
+
+
 def test_note_on_a_repeat_refers_to_its_steps(tmp_path: Path, dataset: Path, results: list[Any]) -> None:
     second = {**results[0], "repeat": 2, "actual_steps": [{"name": "find", "status": "success", "output": "narvik"}]}
     notes = notes_of(tmp_path, {**accepted("q1", 0), "key": "q1 #2"})
