@@ -77,7 +77,7 @@ function stepsSection(detail, hasFailed) {
     const count = extra.filter((other) => other === name).length;
     return [index ? ", " : "", foreign(name), count > 1 ? ` ×${count}` : ""];
   });
-  if (names.length) groups.push(element("p", { class: "muted" }, "Calls that stand for no reference step: ", names));
+  if (names.length) groups.push(element("p", { class: "muted" }, "Calls that match no reference step: ", names));
   if (detail.counts?.repeated) groups.push(element("p", { class: "muted" }, `${counted(detail.counts.repeated, "call")} repeated an earlier one.`));
   return section("Reference steps", [], groups);
 }
