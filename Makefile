@@ -30,7 +30,7 @@ test: $(VENV)/.test  ## Run the tests (about 5 minutes on 2 processors)
 	$(BIN)/python -m pytest -m "not full" -n $(or $(JOBS),auto) --dist worksteal
 
 test-full: $(VENV)/.full  ## Run the other tests, which are slow or need more packages
-	$(BIN)/python -m pytest -m full -n $(or $(JOBS),auto) --dist worksteal
+	$(BIN)/python -m pytest -m full -n $(or $(JOBS),auto) --dist worksteal --durations=25
 
 test-lowest:  ## Run the unit tests with the lowest versions of the dependencies, in a separate environment
 	$(MAKE) --no-print-directory VENV=$(VENV)-lowest $(VENV)-lowest/.lowest

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib import import_module
 from typing import Any, Final, Literal
@@ -116,6 +116,7 @@ class StepKind:
         drafts_each: Whether all drafted steps with different outputs are kept, not only the last of its tool.
         shown_as: How reports treat its reference steps: ``rows`` for a query of the graph, ``iri`` for an identifier
             that must be found before a query, otherwise ``text``.
+        names: The names of the reference steps that it serves, with or without a media type; computed.
 
     Example:
         >>> kind = StepKind(key="count", serves=(("count_rows", None),), matcher=lambda reference, actual: 1.0)
@@ -137,6 +138,7 @@ class StepKind:
     drafted_from: tuple[str, ...] = ()
     drafts_each: bool = False
     shown_as: ShownAs = "text"
+    names: frozenset[str] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         if not self.title:
@@ -144,17 +146,13 @@ class StepKind:
         if not self.serves or not all(map(_is_pair, self.serves)):
             what = f"the step kind {self.key} serves {self.serves!r:.80}"
             raise MatcherError(what, hint='Give pairs of a step name and a media type: serves=(("count_rows", None),).')
+        served = (*self.serves, *(each.served for each in self.serves_where))
+        object.__setattr__(self, "names", frozenset(name for name, _ in served if name is not None))
         if self.fulfilled_by and not self.names:
             raise MatcherError("fulfilled_by needs the name of the reference steps", hint="Add name=….")
         if self.reads not in ("output", "args"):
             what = f"the step kind {self.key} reads {self.reads!r:.40}"
             raise MatcherError(what, hint='A matcher reads "output" or "args".')
-
-    @property
-    def names(self) -> frozenset[str]:
-        """The names of the reference steps that it serves, with or without a media type."""
-        served = (*self.serves, *(each.served for each in self.serves_where))
-        return frozenset(name for name, _ in served if name is not None)
 
     def title_for(self, media_type: str | None) -> str:
         """Return the name for people of its outputs with a media type, such as "CSV"."""

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from support.openai_stub import OpenAIStub, rate_limit
-from support.ray_clusters import one_cluster_at_a_time, ray, started_cluster  # noqa: F401
+from support.ray_clusters import connected, one_cluster_at_a_time, ray, started_cluster  # noqa: F401
 
 from graphrag_eval_lc import BenchmarkRun, run_benchmark
 from graphrag_eval_lc.errors import AgentError, OptionError
@@ -106,17 +106,13 @@ def successes(run: BenchmarkRun) -> int:
     return int(run.aggregates["micro"]["number_of_success_samples"])
 
 
-def test_own_cluster_ends_with_the_run() -> None:
-    for _ in range(2):
-        run = by_ray(*map(str, range(20)))
-        assert successes(run) == 20
-        assert run.warnings == []
-    assert not ray.is_initialized()
-
-
-def test_own_cluster_outlives_an_idle_thread() -> None:
+def test_own_cluster_ends_with_its_run_and_outlives_an_idle_thread() -> None:
+    run = by_ray(*map(str, range(20)))
+    assert successes(run) == 20
+    assert run.warnings == []
     Path("slow.py").write_text("import time\ndef agent(question):\n    time.sleep(14)\n    return question\n")
     assert successes(by_ray("one", agent="slow.py:agent")) == 1
+    assert not ray.is_initialized()
 
 
 def test_ctrl_c_in_a_terminal_reaches_an_own_cluster(run_on_disk: Any) -> None:
@@ -157,39 +153,6 @@ def test_unreachable_address_is_reported_immediately() -> None:
 class TestOnACluster:
     """The cluster has two nodes and three processors."""
 
-    def test_agent_of_this_program_is_sent_by_value(self, cluster: str) -> None:
-        greeting = "hello"
-        run = by_ray("one", "two", agent=lambda question: f"{greeting} {question}", ray_address=cluster)
-        assert [response.get("actual_answer") for response in run.responses] == ["hello one", "hello two"]
-
-    def test_unpicklable_agent_is_one_error(self, cluster: str) -> None:
-        lock = threading.Lock()
-
-        def agent(question: str) -> str:
-            with lock:
-                return question
-
-        with pytest.raises(AgentError, match=r"the agent cannot be sent to another process .*my_agent\.py:agent"):
-            by_ray("one", agent=agent, ray_address=cluster)
-
-    def test_questions_of_a_lost_worker_are_retried(self, cluster: str) -> None:
-        run = by_ray("once", *map(str, range(30)), ray_address=cluster, max_concurrency=6)
-        assert successes(run) == 31
-        assert run.warnings == []
-
-    def test_question_that_ends_every_worker_fails_alone(self, cluster: str) -> None:
-        run = by_ray("always", *map(str, range(10)), ray_address=cluster, max_concurrency=3)
-        assert [response.get("error") for response in run.responses if response["status"] == "error"] == [
-            "WorkerLostError: 3 workers were lost while they asked it"
-        ]
-        assert successes(run) == 10
-
-    def test_workers_share_one_request_limit(self, cluster: str) -> None:
-        run = by_ray(*map(str, range(20)), ray_address=cluster, workers=3, requests_per_minute=600)
-        assert successes(run) == 20
-        starts = sorted(float(line.split()[-1]) for line in Path("pids.txt").read_text(encoding="utf-8").splitlines())
-        assert starts[-1] - starts[0] >= 19 * 0.1 * 0.9
-
     def test_workers_share_rate_limits_and_budget(self, cluster: str) -> None:
         with OpenAIStub() as stub:
             stub.latency_sec = 0.02
@@ -209,16 +172,6 @@ class TestOnACluster:
         assert 0 < sum(costs) <= most + 8 * max(costs)  # requests in flight may exceed it
         assert run.stopped is not None
         assert run.stopped["reason"] == "max_cost"
-
-    def test_ctrl_c_lets_questions_in_flight_finish(self, cluster: str, run_on_disk: Any) -> None:
-        run = run_on_disk(RECORDING.format(folder=str(Path.cwd())), 60)
-        options = run.command("-j", "4", "--engine", "ray", "--workers", "2", "--ray-address", cluster)
-        process = run.start(options, is_new=True)  # a fork starts before the cluster has closed the previous client
-        run.wait(process, lambda: run.attempt_count >= 6)
-        process.send_signal(signal.SIGINT)
-        _, stderr = process.communicate(timeout=60)
-        assert process.returncode == 130, stderr
-        assert set(run.attempts()) == run.answered()
 
     def test_immediate_stop_of_a_remote_client_prints_nothing_about_ray(
         self, cluster: str, client_port: int, run_on_disk: Any
@@ -272,6 +225,44 @@ class TestOnACluster:
         run.check_complete()
         for known, position in confirmed:
             assert not (known - failed) & set(run.attempts()[position:])
+
+
+@pytest.mark.usefixtures("connected")
+class TestOnAConnectedCluster:
+    """This process is connected to the cluster already; each run uses that connection and its workers."""
+
+    def test_agent_of_this_program_is_sent_by_value(self, cluster: str) -> None:
+        greeting = "hello"
+        run = by_ray("one", "two", agent=lambda question: f"{greeting} {question}", ray_address=cluster)
+        assert [response.get("actual_answer") for response in run.responses] == ["hello one", "hello two"]
+
+    def test_unpicklable_agent_is_one_error(self, cluster: str) -> None:
+        lock = threading.Lock()
+
+        def agent(question: str) -> str:
+            with lock:
+                return question
+
+        with pytest.raises(AgentError, match=r"the agent cannot be sent to another process .*my_agent\.py:agent"):
+            by_ray("one", agent=agent, ray_address=cluster)
+
+    def test_questions_of_a_lost_worker_are_retried(self, cluster: str) -> None:
+        run = by_ray("once", *map(str, range(30)), ray_address=cluster, max_concurrency=6)
+        assert successes(run) == 31
+        assert run.warnings == []
+
+    def test_question_that_ends_every_worker_fails_alone(self, cluster: str) -> None:
+        run = by_ray("always", *map(str, range(10)), ray_address=cluster, max_concurrency=3)
+        assert [response.get("error") for response in run.responses if response["status"] == "error"] == [
+            "WorkerLostError: 3 workers were lost while they asked it"
+        ]
+        assert successes(run) == 10
+
+    def test_workers_share_one_request_limit(self, cluster: str) -> None:
+        run = by_ray(*map(str, range(20)), ray_address=cluster, workers=3, requests_per_minute=600)
+        assert successes(run) == 20
+        starts = sorted(float(line.split()[-1]) for line in Path("pids.txt").read_text(encoding="utf-8").splitlines())
+        assert starts[-1] - starts[0] >= 19 * 0.1 * 0.9
 
 
 def _processes_of(run: Any) -> list[str]:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.ray_clusters import one_cluster_at_a_time, ray, started_cluster  # noqa: F401
+from support.ray_clusters import connected, one_cluster_at_a_time, ray, started_cluster  # noqa: F401
 from typer.testing import CliRunner
 
 from graphrag_eval_lc import BenchmarkRun, run_benchmark, score_responses, score_run
@@ -119,6 +119,27 @@ class TestOnACluster:
         assert not any("a judge or a metric failed" in warning for warning in one.warnings)
         check_same(score_run(demo_run, **options, engine="ray", workers=2, ray_address=cluster), one)
 
+    def test_command_line_scores_with_a_plugin(self, cluster: str) -> None:
+        Path("half.py").write_text(PLUGIN, encoding="utf-8")
+        dataset, responses = guesses(9)
+        Path("qa.json").write_text(json.dumps(dataset), encoding="utf-8")
+        Path("responses.json").write_text(json.dumps(responses), encoding="utf-8")
+        command = ["score", "qa.json", "responses.json", "--plugin", "half.py", "--no-report", "-o"]
+        engine = ["--engine", "ray", "--workers", "2", "--ray-address", cluster]
+        for options in (["one"], ["many", *engine], ["dry", "--dry-run", "--engine", "ray", "--ray-address", "no:1"]):
+            outcome = CliRunner().invoke(app, [*command, *options])
+            assert outcome.exit_code == 0, outcome.output
+        assert Path("many/results.jsonl").read_bytes() == Path("one/results.jsonl").read_bytes()
+        assert json.loads(Path("many/run.json").read_text(encoding="utf-8"))["engine"] == "ray"
+        again = CliRunner().invoke(app, ["score", "many", "--plugin", "half.py", "--dataset", "qa.json", *engine])
+        assert again.exit_code == 0, again.output
+        assert Path("many/results.jsonl").read_bytes() == Path("one/results.jsonl").read_bytes()
+
+
+@pytest.mark.usefixtures("connected")
+class TestOnAConnectedCluster:
+    """This process is connected to the cluster already; each scoring uses that connection and its workers."""
+
     def test_results_equal_a_single_process_without_judges(self, cluster: str, demo_run: Path) -> None:
         one = score_run(demo_run)
         files = ("results.jsonl", "aggregates.yaml")
@@ -214,22 +235,6 @@ class TestOnACluster:
             return scored(*guesses(9), ray_address=cluster)
 
         assert len(asyncio.run(inside()).results) == 9
-
-    def test_command_line_scores_with_a_plugin(self, cluster: str) -> None:
-        Path("half.py").write_text(PLUGIN, encoding="utf-8")
-        dataset, responses = guesses(9)
-        Path("qa.json").write_text(json.dumps(dataset), encoding="utf-8")
-        Path("responses.json").write_text(json.dumps(responses), encoding="utf-8")
-        command = ["score", "qa.json", "responses.json", "--plugin", "half.py", "--no-report", "-o"]
-        engine = ["--engine", "ray", "--workers", "2", "--ray-address", cluster]
-        for options in (["one"], ["many", *engine], ["dry", "--dry-run", "--engine", "ray", "--ray-address", "no:1"]):
-            outcome = CliRunner().invoke(app, [*command, *options])
-            assert outcome.exit_code == 0, outcome.output
-        assert Path("many/results.jsonl").read_bytes() == Path("one/results.jsonl").read_bytes()
-        assert json.loads(Path("many/run.json").read_text(encoding="utf-8"))["engine"] == "ray"
-        again = CliRunner().invoke(app, ["score", "many", "--plugin", "half.py", "--dataset", "qa.json", *engine])
-        assert again.exit_code == 0, again.output
-        assert Path("many/results.jsonl").read_bytes() == Path("one/results.jsonl").read_bytes()
 
 
 def test_folder_with_a_run_is_rejected_before_connecting(folder: Path) -> None:

@@ -31,3 +31,11 @@ def started_cluster(**head: Any) -> Iterator[str]:
     finally:
         ray.shutdown()
         made.shutdown()
+
+
+@pytest.fixture(scope="class")
+def connected(cluster: str) -> Iterator[None]:
+    """Connect this process to the cluster. Its runs then share their workers, which take seconds to start."""
+    ray.init(address=cluster, logging_level="error")
+    yield
+    ray.shutdown()
