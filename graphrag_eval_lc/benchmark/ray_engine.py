@@ -16,6 +16,7 @@ from concurrent.futures import Future
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
+from uuid import uuid4
 
 from graphrag_eval_lc.benchmark.attempts import Attempt, RunInterruptedError, WorkerLostError
 from graphrag_eval_lc.benchmark.limits import ConcurrencyLimit
@@ -164,7 +165,7 @@ class RayWorkers(Workers[bool]):
         processors = await _unless_stopped(asyncio.wrap_future(self._opened), stop)
         ray = self._cluster.ray
         folder, paths = places_of_code()
-        self._code = (None if self._cluster.folder is not None else folder, paths)
+        self._code = (uuid4().hex, None if self._cluster.folder is not None else folder, paths)
         self._sent = ray.put(self._job)
         share = min(1.0, processors / self._size)
         self._task = ray.remote(num_cpus=share, max_retries=RETRIES)(asked)
@@ -227,26 +228,29 @@ class RayWorkers(Workers[bool]):
             await asyncio.to_thread(self._keeping.join)
 
 
-_worker: Worker | None = None
+_worker: tuple[str, Worker] | None = None
 
 
-def asked(job: bytes, folder: str | None, paths: list[str], question: Question, attempt_id: str) -> Attempt | Unusable:
+def asked(
+    job: bytes, run: str, folder: str | None, paths: list[str], question: Question, attempt_id: str
+) -> Attempt | Unusable:
     """Run a question in a process of Ray's, which loads the agent once."""
-    worker = _worker_of(job, folder, paths)
+    worker = _worker_of(job, run, folder, paths)
     return worker.load() or worker.attempt(question, attempt_id)
 
 
-def prepared(job: bytes, folder: str | None, paths: list[str]) -> None:
+def prepared(job: bytes, run: str, folder: str | None, paths: list[str]) -> None:
     """Load the agent in a process of Ray's, before the first question."""
-    _worker_of(job, folder, paths).load()
+    _worker_of(job, run, folder, paths).load()
 
 
-def _worker_of(job: bytes, folder: str | None, paths: list[str]) -> Worker:
+def _worker_of(job: bytes, run: str, folder: str | None, paths: list[str]) -> Worker:
+    """Return this process's worker for a run. The next run loads its agent again, as the file may have changed."""
     global _worker
-    if _worker is None or _worker.job != job:
+    if _worker is None or _worker[0] != run:
         use_code_in(folder, paths)
-        _worker = Worker(job)
-    return _worker
+        _worker = run, Worker(job)
+    return _worker[1]
 
 
 async def _unless_stopped(work: Awaitable[Outcome], stop: StopSignal) -> Outcome:
