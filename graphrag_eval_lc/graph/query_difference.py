@@ -410,7 +410,9 @@ def _any_end(expected: Pattern, actual: Pattern) -> DifferenceKind | None:
     ends = (
         (expected.object, actual.object) if expected.subject == actual.subject else (expected.subject, actual.subject)
     )
-    return "entity" if is_variable(ends[0]) != is_variable(ends[1]) else None
+    if is_variable(ends[0]) == is_variable(ends[1]):
+        return None
+    return "value" if any(end.startswith('"') for end in ends) else "entity"
 
 
 def _turned(expected: Pattern, actual: Pattern) -> DifferenceKind | None:
