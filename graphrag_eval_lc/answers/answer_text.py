@@ -216,7 +216,7 @@ _PATTERN: Final = rf"""(?P<iri>(?:https?://|urn:)[^\s<>"'`{{}}|\\^,;()\[\]*]+)
         |\d{{1,2}}{OF_MONTH}\d{{4}}(?:(?:,?\s|\sat\s){CLOCK}{ZONE})?
         |{MONTH}\.?\s+\d{{1,2}}(?:st|nd|rd|th)?,?\s+\d{{4}}(?:(?:,?\s|\sat\s){CLOCK}{ZONE})?
         |\d{{1,2}}[./-]\d{{1,2}}[./-]\d{{4}}(?:(?:,?\s){CLOCK}{ZONE})?|{CLOCK}{ZONE})(?![\w:])
-    |(?<![\w:/.-])(?P<code>(?=[\d-]{{7}})\d+(?:-\d+){{2,}}(?:-X)?)(?![\w:-])
+    |(?<![\w:/.-])(?P<code>(?=(?:-?\d){{7}})\d+(?:-\d+){{2,}}(?:-X)?)(?![\w:-])
     |(?<![\w:/.-])(?P<curie>[A-Za-z][\w-]{{0,30}}:[A-Za-z][\w-]*(?:\.[\w-]+)*)(?![\w:/])
     |(?<![\w/.])(?<!\d:)(?P<number>[-−+]?NUMBER(?:[eE][+-]?\d{{1,3}}|{TIMES_TEN})?)
         (?P<unit>\s?(?:%|°[CF]?|[kcdm]?m[23](?!\w)|(?:per|pour|por)\s(?:cent[oi]?|ciento)\b|[^\W\d_]+[²³]?))?
@@ -294,7 +294,7 @@ def _ids_in(line: AnswerLine, at: int, ids: re.Pattern[str]) -> Iterator[AnswerV
     for match in ids.finditer(line.text):
         if line.is_free(*match.span()):
             line.taken.append(match.span())
-            yield _value(line, at, *match.span(), "iri", keys=(plain(match[0]),))
+            yield _value(line, at, *match.span(), "iri", keys=_code_keys(match[0]))
 
 
 def _plain_values(line: AnswerLine, at: int) -> Iterator[AnswerValue]:
@@ -318,8 +318,7 @@ def _plain_values(line: AnswerLine, at: int) -> Iterator[AnswerValue]:
             text = match[0].rstrip(_END + "-")
             value = _value(line, at, start, start + len(text), "iri", keys=_iri_keys(text))
         elif kind == "code":  # such as an ISBN, with or without its hyphens
-            text = match[0]
-            value = _value(line, at, start, match.end(), "iri", keys=(plain(text), plain(text.replace("-", ""))))
+            value = _value(line, at, start, match.end(), "iri", keys=_code_keys(match[0]))
         elif kind == "curie":
             keys = (plain(match[0]), plain(match[0].split(":")[1]))  # without a digit it is a class or a property
             has_weight = any(map(str.isdigit, keys[1]))
@@ -363,14 +362,19 @@ def _iri_keys(text: str) -> tuple[str, ...]:
     return (whole, whole.removeprefix("urn:uuid:")) if whole.startswith("urn:uuid:") else (whole,)
 
 
+def _code_keys(text: str) -> tuple[str, str]:
+    return plain(text), plain(text.replace("-", ""))
+
+
 def _number(line: AnswerLine, at: int, match: re.Match[str]) -> AnswerValue | None:
     digits, behind = match["number"], match["unit"] or ""
     unit = unit_of(behind.strip())
     before, after = line.text[: match.start()], line.text[match.end() :]
-    is_attached = bool(unit) and (not behind[0].isspace() or MONEY_BEHIND.match(after) is not None)
+    is_attached = bool(unit) and not behind[0].isspace()
     money = MONEY_BEFORE.search(before[-LONGEST_MONEY:])
     unit = OF_MONEY.get(unit, unit) if money else unit
-    is_unit = unit in UNITS or unit in MORE_UNITS or (is_attached and unit in SHORT_SCALES)
+    is_unit = unit in UNITS or unit in MORE_UNITS
+    is_unit = is_unit or (unit in SHORT_SCALES and (is_attached or MONEY_BEHIND.match(after) is not None))  # 12 k€
     is_power = unit.endswith(("²", "³", "2", "3")) and unit[:-1] in UNITS  # an area, which is not converted
     if is_attached and not is_unit and not is_power:  # as in 420HALDEN
         return None

@@ -42,8 +42,8 @@ _TIMES: Final = {None, *(XSD + name for name in ("dateTime", "dateTimeStamp", "d
 _NUMBER: Final = re.compile(r"(?<![\w.-])-?\d{1,18}(?:\.\d{1,18})?(?![\w-]|\.\d)", re.ASCII)
 _DIGITS: Final = re.compile(r"[-0-9.\n]*")
 _CODE: Final = re.compile(r"\d+(?:-\d+){2,}(?:-x)?")  # such as an ISBN
-_IDENTIFIER: Final = re.compile(r"(?![0-9a-f]{8})(?=[^\d]*\d{3})(?=\d*[^\W\d_])[\w.-]{4,30}")
-"""What has letters and at least three digits, but not the ids in hexadecimal digits that are known anyway."""
+_IDENTIFIER: Final = re.compile(r"(?![0-9a-f]{8})(?=[^\d]*\d{3})(?=\d*[^\W\d_])[\w.-]{4,30}|\d+(?:-\d+){2,}")
+"""Letters and three or more digits, but not the hexadecimal ids that are known anyway; or several numbers."""
 _MOST_PLACES: Final = 5_000
 _UUID_LENGTH: Final = 36
 
@@ -244,11 +244,16 @@ class Evidence:
         for table in self.tables:
             for name in table.textual:
                 texts = table.results.columns[name].texts
-                some = {list(_keys_of(texts[at]))[-1] for at in (0, len(texts) // 2, -1) if texts[at]}
+                some = {texts[at] for at in (0, len(texts) // 2, -1) if texts[at]}
+                some = {text if _CODE.fullmatch(text) else list(_keys_of(text))[-1] for text in some}
                 of_column = {re.sub(r"\d+", "#", text) for text in some if _IDENTIFIER.fullmatch(text)}
                 forms |= of_column if len(of_column) == 1 and all(map(_IDENTIFIER.fullmatch, some)) else set()
         patterns = (re.escape(form).replace(r"\#", r"\d+") for form in sorted(forms))
-        return re.compile(rf"(?<![\w:/.-])(?:{'|'.join(patterns)})(?![\w-])", re.IGNORECASE) if forms else None
+        return (
+            re.compile(rf"(?<![\w:/.-])(?!\d{{4}}-\d\d-\d\d(?!\d))(?:{'|'.join(patterns)})(?![\w-])", re.IGNORECASE)
+            if forms
+            else None
+        )
 
     @cached_property
     def _outputs(self) -> list[tuple[int, str]]:
