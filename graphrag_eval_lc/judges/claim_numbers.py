@@ -35,6 +35,7 @@ _SI = {"V": "volt", "W": "watt", "A": "ampere", "Hz": "hertz", "m": "metre meter
 _SI |= {"Wh": "", "J": "joule", "Pa": "pascal", "B": "byte", "L": "litre liter", "mol": "mole"}
 UNITS = {prefix + symbol: (symbol, scale) for symbol in _SI for prefix, scale in _PREFIXES.items()}
 UNITS |= {f"{prefix}l": ("L", scale) for prefix, scale in _PREFIXES.items()}
+UNITS |= {f"{prefix}t": ("g", 1e6 * _PREFIXES[prefix]) for prefix in ("", "k", "M", "G")}
 UNITS |= {
     prefix + word + plural: (symbol, scale)
     for symbol, words in _SI.items()
@@ -50,6 +51,7 @@ for _quantity, _scale, _names in (
     ("s", 604_800.0, "week weeks"),
     ("s", 2_629_746.0, "month months"),
     ("s", 31_556_952.0, "year years"),
+    ("g", 1e6, "tonne tonnes"),
     ("m", 1609.344, "mi mile miles mph"),
     ("m", 0.3048, "ft foot feet"),
     ("count", 1e3, "thousand tausend tsd mil mila duizend tusen tusind"),
