@@ -170,10 +170,9 @@ def time_from(text: str, name: str) -> Value | None:
     if zone is None and (name != kind or (kind != "date" and moment.count(":") < _WITH_SECONDS)):
         return None
     whole = {"date": f"{moment}T00:00", "time": f"2000-01-01T{moment}"}.get(kind, moment)
+    zone = "Z" if zone == " UTC" else zone or ""
     try:
-        when = datetime.fromisoformat(
-            whole + ("Z" if zone == " UTC" else zone or "")
-        )  # equal to all that are the same instant
+        when = datetime.fromisoformat(whole + zone)  # equal to all that are the same instant
     except ValueError:  # no such day
         return None
     return "dateTime" if kind == "date" else kind, when, (fraction or "").rstrip(".0")

@@ -210,13 +210,20 @@ def _with_whole_iris(results: SparqlResults, expected: SparqlResults) -> SparqlR
 
     A prefix stands for the one namespace that the reference has with all local names after it.
     """
+    firsts = {title: next(filter(None, column.texts), "") for title, column in results.columns.items()}
+    candidates = [title for title, first in firsts.items() if _SHORT_IRI.fullmatch(first)]
+    if not candidates:
+        return results
     namespaces: dict[str, set[str]] = {}
     for column in expected.columns.values():
         for iri in {text for at, text in enumerate(column.texts) if column.is_iri(at)}:
             name = re.split("[/#]", iri)[-1]
             namespaces.setdefault(name, set()).add(iri.removesuffix(name))
     columns = dict(results.columns)
-    for title, column in results.columns.items() if namespaces else ():
+    for title in candidates:
+        column = columns[title]
+        if firsts[title].rpartition(":")[2] not in namespaces:
+            continue
         short = {text: _SHORT_IRI.fullmatch(text) for text in column.texts if text}
         of_prefix: dict[str | None, set[str]] = {}
         for found in short.values():
