@@ -158,7 +158,7 @@ def reason_of(result: Mapping[str, Any]) -> str:
         >>> reason_of({"status": "error", "error": "TimeoutError: no answer in 600 s"})
         'TimeoutError: no answer in 600 s'
         >>> reason_of({"status": "success", "steps_score": 0.5, "steps_precision": 1 / 3, "steps_diagnosis": []})
-        'all is fulfilled, by more calls than it takes: steps_precision is 0.33'
+        'all is fulfilled, but with more calls than needed: steps_precision is 0.33'
     """
     if is_error(result):
         error = str(result.get("error") or "failed without a message")
@@ -175,7 +175,7 @@ def reason_of(result: Mapping[str, Any]) -> str:
         return f"{shortened(reason, _SHOWN_REASON - len(after))}{after}"
     score, precision = number(result.get(STEPS_SCORE)), number(result.get(STEPS_PRECISION))
     if score is not None and score < 1 and precision is not None and precision < 1:  # only if steps are graded
-        return f"all is fulfilled, by more calls than it takes: {STEPS_PRECISION} is {precision:.2f}"
+        return f"all is fulfilled, but with more calls than needed: {STEPS_PRECISION} is {precision:.2f}"
     return ""
 
 
@@ -242,13 +242,13 @@ def grading_note(config: EvaluationConfig) -> str | None:
         >>> grading_note(EvaluationConfig(steps=StepsConfig(grading="graded")))
         'Steps are graded: steps_score is steps_f1, over all groups'
         >>> grading_note(EvaluationConfig(steps=StepsConfig(grading="graded", scoring="last_group")))
-        'Steps are graded: steps_score is steps_f1, over all groups; scoring: last_group says nothing'
+        'Steps are graded: steps_score is steps_f1, over all groups; scoring: last_group has no effect'
     """
     steps = config.steps
     if steps.grading == "binary":
         return None
     # Only mention a setting that the user made; nobody expects an effect of the default.
-    ignored = f"; scoring: {steps.scoring} says nothing" if "scoring" in steps.model_fields_set else ""
+    ignored = f"; scoring: {steps.scoring} has no effect" if "scoring" in steps.model_fields_set else ""
     return f"Steps are graded: {STEPS_SCORE} is {STEPS_F1}, over all groups{ignored}"
 
 

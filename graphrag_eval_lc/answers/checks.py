@@ -188,7 +188,7 @@ class AnswerChecks:
         if expected.order:
             places = [self._place_of(self._all_names(names)) for names in expected.order]
             if None in places:
-                yield "not all that must be in order is named"
+                yield "some of the names that must be in order are missing"
             elif places != sorted(place for place in places if place is not None):
                 yield "the names are in another order"
 

@@ -29,7 +29,7 @@ GIVING_UP_SEC = _CANCELLING_SEC + 2 * _STATE_SEC
 """The seconds that an attempt may take beyond its timeout: to cancel it, here or at a server, and to read its state."""
 _THREADS = uuid.UUID("5d3a2f0e-6a54-5c1e-9d0b-3f5b0c6f4e21")  # the namespace of the thread ids
 _NO_EVENTS = "the agent reported no run, so that its steps, tokens and times are not known"
-UNFINISHED = "the process that asked it was lost"  # a placeholder, which lost_attempt replaces
+UNFINISHED = "the worker process was lost"  # a placeholder, which lost_attempt replaces
 _ONLY_MESSAGES = "the agent reported no run: what is known of it is from the messages that it returned, without times"
 
 

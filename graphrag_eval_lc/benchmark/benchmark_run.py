@@ -307,7 +307,7 @@ class BenchmarkRun:
             except httpx.HTTPError as problem:
                 hint = "Check the address, which ends in /v1/traces, and the key."
                 raise PublishError(
-                    f"{to} does not take the traces: {masked_error_text(problem)}", hint=hint
+                    f"{to} does not accept the traces: {masked_error_text(problem)}", hint=hint
                 ) from problem
             if rejected is not None:
                 raise PublishError(f"{to} rejected a part of the traces: {rejected}")
@@ -472,8 +472,8 @@ def load_run(path: str | PathLike[str]) -> BenchmarkRun:
         hint = "Give the folder of one run; list_runs finds those in a folder."
         raise RunFolderError(f"the folder holds no {RUN_FILE}", path=folder, hint=hint)
     if not aggregates or not (folder / RESULTS_FILE).is_file():
-        hint = "Go on with it by the same command, or score what was answered: graphrag-eval-lc score RUN_DIR."
-        raise RunFolderError("the run did not come to its end, so it has no scores yet", path=folder, hint=hint)
+        hint = "Resume it with the same command, or score what was answered: graphrag-eval-lc score RUN_DIR."
+        raise RunFolderError("the run did not finish, so it has no scores yet", path=folder, hint=hint)
     return BenchmarkRun(
         aggregates,
         output_dir=folder,

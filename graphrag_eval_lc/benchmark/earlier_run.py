@@ -199,7 +199,7 @@ def dataset_of(earlier: Mapping[str, Any], folder: Path) -> str:
         )
     if not os.path.exists(path):  # noqa: PTH110 - unlike Path.exists it never raises
         raise RunFolderError(
-            f"the dataset {shortened(path, 200)} of this run is not there, seen from the current folder",
+            f"the dataset {shortened(path, 200)} of this run does not exist relative to the current folder",
             path=folder,
             hint="Go to the folder in which the run was started, or pass it: --dataset FILE (dataset=...).",
         )

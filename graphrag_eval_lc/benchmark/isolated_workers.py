@@ -172,21 +172,21 @@ def _loss(problem: BaseException) -> BaseException:
 
     Example:
         >>> _loss(BrokenExecutor("The exit codes of the workers are {SIGSEGV(-11)}"))
-        WorkerLostError('the process that asked it was ended by SIGSEGV (Segmentation fault)')
+        WorkerLostError('the worker process was killed by SIGSEGV (Segmentation fault)')
         >>> _loss(BrokenExecutor("The exit codes of the workers are {EXIT(3)}"))
-        WorkerLostError('the process that asked it ended itself with the exit code 3')
+        WorkerLostError('the worker process exited with code 3')
     """
     if not isinstance(problem, BrokenExecutor):
         return problem
     found = re.search(r"exit codes of the workers are \{\w+\((-?\d+)\)", str(problem))
     if found is None:
-        return WorkerLostError("the process that asked it is gone")
+        return WorkerLostError("the worker process disappeared")
     code = int(found[1])
     if code >= 0:
-        return WorkerLostError(f"the process that asked it ended itself with the exit code {code}")
+        return WorkerLostError(f"the worker process exited with code {code}")
     known = signal.Signals(-code)
-    why = "; the system does that where memory runs out" if known.name == "SIGKILL" else ""
-    return WorkerLostError(f"the process that asked it was ended by {known.name} ({signal.strsignal(known)}){why}")
+    why = "; the system does that if memory runs out" if known.name == "SIGKILL" else ""
+    return WorkerLostError(f"the worker process was killed by {known.name} ({signal.strsignal(known)}){why}")
 
 
 # --- in the worker process -------------------------------------------------------------------------------------------

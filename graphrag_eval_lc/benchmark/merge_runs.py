@@ -288,8 +288,7 @@ class _Merge:
                 are = plural(len(absent), "is", "are")
                 texts.append(f"{plural(len(absent), 'shard')} {listed(absent, _MOST_NAMED)} {are} missing")
             if begun:
-                its = plural(len(begun), "its", "their")
-                texts.append(f"{plural(len(begun), 'shard')} {listed(begun, _MOST_NAMED)} did not come to {its} end")
+                texts.append(f"{plural(len(begun), 'shard')} {listed(begun, _MOST_NAMED)} did not finish")
         why = {
             str(found.get("message")): part.path
             for part in self.parts

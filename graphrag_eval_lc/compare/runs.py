@@ -271,11 +271,12 @@ class Pairing:
         number = len(set(self.template_ids().values()))
         if number == 1:
             yield (
-                "All questions are of one template, so that each counts for itself: intervals are too narrow and "
-                "p-values too small where the questions resemble each other."
+                "All questions have one template, so each counts separately: intervals are too narrow and "
+                "p-values too small if the questions resemble each other."
             )
         elif FEWEST_FOR_A_VERDICT <= number < FEWEST_CLUSTERS:  # with fewer, the view has a longer text
-            yield f"There are {number} templates; with fewer than {FEWEST_CLUSTERS} intervals and p-values say little."
+            fewest = f"with fewer than {FEWEST_CLUSTERS}, intervals and p-values are unreliable"
+            yield f"There are {number} templates; {fewest}."
 
 
 def _all_failed(numbers: RunValues) -> bool:

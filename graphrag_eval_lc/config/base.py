@@ -96,7 +96,7 @@ def _expanded_text(text: str, key: str) -> str:
         raise ConfigError(
             "the value was masked when the run was written",
             key=key,
-            hint="Give the config again (-c, config=...), with a reference such as ${OPENAI_API_KEY}.",
+            hint="Pass the config again (-c, config=...), with a reference such as ${OPENAI_API_KEY}.",
         )
 
     def value_of(match: re.Match[str]) -> str:

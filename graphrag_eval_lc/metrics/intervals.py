@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from graphrag_eval_lc.errors import MissingExtraError
 
-# With fewer, clustered intervals and p-values say little; callers warn.
+# With fewer, clustered intervals and p-values are unreliable; callers warn.
 FEWEST_CLUSTERS = 10
 
 # Held at a time while samples are drawn: some 30 MB.
@@ -37,7 +37,7 @@ def refuse_too_large(values: Iterable[float]) -> None:
     """Raise a ValueError if a value is so large that its square could overflow."""
     too_large = next((value for value in values if abs(value) > _LARGEST), None)
     if too_large is not None:
-        raise ValueError(f"{too_large} is too large to reckon with, which goes up to {_LARGEST}")
+        raise ValueError(f"{too_large} is too large; the limit is {_LARGEST}")
 
 
 def batch_size(number_of_clusters: int) -> int:
@@ -275,9 +275,9 @@ def mean_interval(
 
 
 def _note(number: int) -> str:
-    count = f"{number} templates say" if number > 1 else "one template says"
+    count = f"{number} templates are" if number > 1 else "one template is"
     return (
-        f"{count} too little of how templates differ, so each question was taken for itself: the interval is too "
+        f"{count} too few to show how templates differ, so each question was treated separately: the interval is too "
         "narrow if the questions of a template are alike"
     )
 

@@ -69,7 +69,7 @@ class Measure:
             raise ValueError(_unknown(self.name, self.name, ""))
         checked_cutoff(self.cutoff)
         if self.name == "Rprec" and self.cutoff is not None:
-            raise ValueError("Rprec takes no cut-off: its own is the number of relevant ids")
+            raise ValueError("Rprec has no cut-off: it uses the number of relevant ids")
 
     def __str__(self) -> str:
         return self.name if self.cutoff is None else f"{self.name}@{self.cutoff}"

@@ -285,7 +285,7 @@ def runs_tables(rows: Sequence[dict[str, Any]], metrics: Sequence[str], folder: 
     names = [str(path.relative_to(folder) if (path := Path(row["path"])) != folder else path) for row in rows]
     yield FittedTable("Run", columns, list(zip(names, cells, strict=True)), caption=lambda _: "\n".join(says))
     if not all(row["finished"] for row in rows):
-        yield Text("A run without scores did not come to its end.", "dim")
+        yield Text("Runs without scores did not finish.", "dim")
 
 
 def _run_cells(row: dict[str, Any], metrics: Sequence[str]) -> Iterator[str]:

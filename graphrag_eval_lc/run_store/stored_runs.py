@@ -177,7 +177,7 @@ def latest_run(folder: str | PathLike[str], *, but: Iterable[str | PathLike[str]
     finished = [run for run in runs if run.is_finished and run.shard is None]
     if not finished:
         none = "the folder holds no other run" if known else "the folder holds no run"
-        what = "none of the runs in the folder came to its end" if runs else none
+        what = "none of the runs in the folder finished" if runs else none
         raise RunFolderError(what, path=folder, hint="Give the folder that run, score or demo wrote, or one with such.")
     return finished[-1]
 

@@ -202,7 +202,7 @@ def trend(
     runs = [run for run in whole if run.is_finished]
     shown = runs if last is None else runs[-last:] if last > 0 else []
     if not shown:
-        what = "no run in the folder came to its end"
+        what = "no run in the folder finished"
         if found and not tagged:
             what = "none of the runs has these tags"
         elif tagged and not whole:

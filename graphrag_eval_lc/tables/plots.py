@@ -293,7 +293,7 @@ def plot_questions(
         raise OptionError(
             f"no question has the metric {metric} in both runs",
             key="metric",
-            hint="Give a metric of to_pandas(), where all that were compared are.",
+            hint="Give a metric of to_pandas(), which has all metrics that were compared.",
         )
     is_lower_better = metric_spec(metric).lower_is_better if lower_is_better is None else lower_is_better
     sign = -1 if is_lower_better else 1

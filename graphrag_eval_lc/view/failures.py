@@ -147,7 +147,7 @@ def kind_of_failure(result: Mapping[str, Any], verdict: Verdict) -> Kind:
         return Kind("answer", f"{verdict.metric} is not in full")
     try:
         found = unfulfilled_step(result)
-        return Kind("other", "More calls than it takes") if found is None else _kind_of_step(*found)
+        return Kind("other", "More calls than needed") if found is None else _kind_of_step(*found)
     except (AttributeError, IndexError, KeyError, TypeError):
         return Kind("other", "The diagnosis cannot be read")
 

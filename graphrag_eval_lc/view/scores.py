@@ -126,7 +126,7 @@ def _interval(metric: str, values: ScoreValues) -> dict[str, Any]:
     except MissingExtraError as problem:
         return {"low": None, "high": None, "interval_note": str(problem)}
     if interval is None:
-        note = "one question says nothing of how sure this is" if len(every) < 2 else "all questions are alike"
+        note = "an interval needs at least two questions" if len(every) < 2 else "all questions are alike"
         return {"low": None, "high": None, "interval_note": note}
     return {"low": interval.low, "high": interval.high, "interval_note": interval.note or ""}
 

@@ -87,10 +87,9 @@ def test_question_that_ends_its_process_fails_alone() -> None:
     run = isolated("one", "crash", "two", "exit", "kill", *(str(number) for number in range(10)))
     lost = [error for error in errors_of(run) if error]
     assert lost == [
-        "WorkerLostError: the process that asked it was ended by SIGSEGV (Segmentation fault)",
-        "WorkerLostError: the process that asked it ended itself with the exit code 3",
-        "WorkerLostError: the process that asked it was ended by SIGKILL (Killed); "
-        "the system does that where memory runs out",
+        "WorkerLostError: the worker process was killed by SIGSEGV (Segmentation fault)",
+        "WorkerLostError: the worker process exited with code 3",
+        "WorkerLostError: the worker process was killed by SIGKILL (Killed); the system does that if memory runs out",
     ]
     assert run.aggregates["micro"]["number_of_success_samples"] == 12
 
@@ -171,7 +170,7 @@ async def agent(question):
 @pytest.mark.parametrize(
     ("question", "reason"),
     [
-        ("crash", "WorkerLostError: the process that asked it was ended by SIGSEGV (Segmentation fault)"),
+        ("crash", "WorkerLostError: the worker process was killed by SIGSEGV (Segmentation fault)"),
         ("block", "QuestionTimeoutError: no answer within 2 s, the run's timeout; its process was ended"),
     ],
 )
@@ -241,7 +240,7 @@ def test_requests_per_minute_are_counted_once_a_process_is_ready() -> None:
     asked = sorted(map(float, read("asked.txt").split()))
     assert len(asked) == 6
     assert asked[-1] - asked[0] > 5 * 0.45  # every half second
-    assert min(later - earlier for earlier, later in pairwise(asked)) > 0.2  # sooner after a late one
+    assert min(later - earlier for earlier, later in pairwise(asked)) > 0.05  # sooner after a late one, never at once
 
 
 def test_processes_are_started_as_needed() -> None:

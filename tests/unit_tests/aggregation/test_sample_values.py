@@ -107,7 +107,7 @@ MORE_CALLS = {"steps_score": 0.8, "steps_precision": 2 / 3}
         ({"search": VAIN, "query": UNCALLED}, {}, "search: it found nothing; query was not called"),
         ({"search": FITTING, "query": UNCALLED}, {}, "query: no call"),
         ({"query": ASKED}, {"status": "error", "error": "E: 1"}, "query: It asks a. The run failed: E: 1"),
-        ({"look": FITTING}, MORE_CALLS, "all is fulfilled, by more calls than it takes: steps_precision is 0.67"),
+        ({"look": FITTING}, MORE_CALLS, "all is fulfilled, but with more calls than needed: steps_precision is 0.67"),
         ({"look": FITTING}, {**MORE_CALLS, "steps_score": 1.0}, ""),
         ({"look": {**FITTING, "score": 0.5, "reason": "half of it"}}, MORE_CALLS, "look: half of it"),
         ({}, {"error": "a\nb"}, "a b"),

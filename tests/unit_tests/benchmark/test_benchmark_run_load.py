@@ -64,7 +64,7 @@ def test_folder_without_a_finished_run_is_rejected(folder: Path, tmp_path: Path)
     with pytest.raises(RunFolderError, match=r"holds no run\.json.*list_runs"):
         load_run(tmp_path)
     (folder / "aggregates.yaml").unlink()
-    with pytest.raises(RunFolderError, match=r"did not come to its end.*graphrag-eval-lc score"):
+    with pytest.raises(RunFolderError, match=r"did not finish.*graphrag-eval-lc score"):
         load_run(folder)
 
 

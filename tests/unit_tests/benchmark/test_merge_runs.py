@@ -195,7 +195,7 @@ def test_unfinished_shard_is_scored_and_its_missing_questions_reported(shards: S
         (folders[1] / name).unlink()
     merged = merge_runs(folders, output_dir="night")
     assert merged.stopped is not None
-    assert merged.stopped["message"] == "1 sample of 12 is not answered: shard 2/3 (1 left) did not come to its end"
+    assert merged.stopped["message"] == "1 sample of 12 is not answered: shard 2/3 (1 left) did not finish"
     assert len(merged.results) == 11
     (warning,) = merged.warnings
     assert "night-2-of-3/responses.jsonl" in warning

@@ -153,7 +153,7 @@ def test_changed_or_removed_question_is_reported(folder: Path, dataset_path: Pat
 
 def test_missing_dataset_is_reported(folder: Path, dataset_path: Path) -> None:
     dataset_path.rename(dataset_path.with_name("moved.yaml"))
-    with pytest.raises(RunFolderError, match=r"the dataset .*qa\.yaml of this run is not there.*--dataset FILE"):
+    with pytest.raises(RunFolderError, match=r"the dataset .*qa\.yaml of this run does not exist.*--dataset FILE"):
         score_run(folder)
     assert len(score_run(folder, dataset=dataset_path.with_name("moved.yaml")).results) == 3
     assert record_in(folder)["dataset"]["path"].endswith("moved.yaml")

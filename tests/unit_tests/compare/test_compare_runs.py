@@ -226,7 +226,7 @@ def test_templates_are_resampled_as_a_whole(scored: Scored) -> None:
 
 @pytest.mark.parametrize(
     ("number", "beginning"),
-    [(1, "All questions are of one template"), (9, "There are 9 templates; with fewer than 10")],
+    [(1, "All questions have one template"), (9, "There are 9 templates; with fewer than 10")],
 )
 def test_few_templates_are_reported(scored: Scored, number: int, beginning: str) -> None:
     run = scored(*[1.0] * 12, templates=[f"t{index % number}" for index in range(12)])

@@ -40,7 +40,7 @@ def test_unset_or_empty_variable_is_an_error_at_its_key(name: str, state: str) -
 
 
 def test_masked_value_from_a_recorded_run_needs_the_original_config() -> None:
-    with pytest.raises(ConfigError, match=r"key llm.generation.api_key: the value was masked .* Give the config again"):
+    with pytest.raises(ConfigError, match=r"key llm.generation.api_key: the value was masked .* Pass the config again"):
         expanded(GenerationConfig(api_key=SecretStr("***")), "llm.generation")
     with pytest.raises(ConfigError, match=r"key llm.generation.base_url: the value was masked"):
         expanded(GenerationConfig(base_url="https://me:***@llm.example"), "llm.generation")

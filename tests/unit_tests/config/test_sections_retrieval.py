@@ -51,7 +51,7 @@ def test_tools_are_matched_after_steps_names_renames_them() -> None:
     [
         ({"measures": ["P", "ndgc@10"]}, "retrieval.measures.1: unknown measure 'ndgc@10'. Did you mean nDCG"),
         ({"measures": ["P@0"]}, "retrieval.measures.0: the cut-off of 'P@0'"),
-        ({"measures": ["Rprec@5"]}, "Rprec takes no cut-off. Its own is the number of relevant ids."),
+        ({"measures": ["Rprec@5"]}, "Rprec has no cut-off. It uses the number of relevant ids."),
         ({"measures": [5]}, "retrieval.measures.0"),
         ({"measures": "P@5"}, "retrieval.measures: 'P@5' is not allowed here"),
         ({"steps": [{"nam": "x"}]}, "retrieval.steps.0.nam: unknown key retrieval.steps.0.nam. Did you mean name?"),

@@ -131,7 +131,7 @@ def test_with_fewer_than_five_templates_questions_count_separately_with_a_note()
     run = [(1.0, 1), (1.0, 1), (0.0, 2), (1.0, 2), (0.5, 3), (1.0, 3), (1.0, 4), (1.0, 4)]
     interval = interval_of(run)
     assert interval.note is not None
-    assert interval.note.startswith("4 templates say too little of how templates differ, so each question was taken")
+    assert interval.note.startswith("4 templates are too few to show how templates differ, so each question")
     assert interval[:2] == interval_of([(score, index) for index, (score, _) in enumerate(run)])[:2]
     assert interval_of([(1.0, 1), (0.0, 1)]).note is not None
     assert interval_of([*run, (1.0, 5)]).note is None
@@ -149,7 +149,7 @@ def test_uninformative_values_have_no_interval() -> None:
         ([1.0, 0.0], ["a"], {}, "each value needs its cluster, and there are 2 values and 1 clusters"),
         ([1.0, math.nan], ["a", "b"], {}, "nan is not a finite number; leave out what was not measured"),
         ([1.0, math.inf], ["a", "b"], {}, "inf is not a finite number"),
-        ([1.0, -1e300], ["a", "b"], {}, r"-1e\+300 is too large to reckon with, which goes up to 1e\+120"),
+        ([1.0, -1e300], ["a", "b"], {}, r"-1e\+300 is too large; the limit is 1e\+120"),
         ([1.0, 0.0], ["a", "b"], {"confidence": 95}, "the confidence level is between 0 and 1, not 95"),
         ([1.0, 6.0], ["a", "b"], {"bounds": (1, 5)}, r"6.0 lies beyond the bounds \(1, 5\)"),
         ([1.0, 1.0], ["a", "b"], {"bounds": (5, 1)}, "the bounds are the least and the greatest value"),

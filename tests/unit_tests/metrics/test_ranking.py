@@ -272,7 +272,7 @@ def test_cutoff_must_be_a_positive_integer(text: str) -> None:
 
 
 def test_r_precision_has_no_cutoff() -> None:
-    with pytest.raises(ValueError, match="Rprec takes no cut-off"):
+    with pytest.raises(ValueError, match="Rprec has no cut-off"):
         parse_measure("Rprec@5")
 
 

@@ -33,7 +33,7 @@ def test_steps_of_earlier_groups_are_scored() -> None:
 def test_question_with_extra_calls_has_a_note() -> None:
     assert (
         reason_of(result_of(["a"], "x", "a"))
-        == "all is fulfilled, by more calls than it takes: steps_precision is 0.50"
+        == "all is fulfilled, but with more calls than needed: steps_precision is 0.50"
     )
     assert reason_of(result_of(["a"], "a")) == ""
     assert reason_of(result_of(["a"], {"a": 0.5})) == "look: it does not fit. Worth 0.5, so it says."

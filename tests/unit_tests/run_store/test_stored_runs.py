@@ -77,7 +77,7 @@ def test_latest_run_is_the_last_finished_one(runs: Path, change: Change) -> None
 
 
 def test_folder_without_a_finished_run_is_rejected(runs: Path, tmp_path: Path) -> None:
-    with pytest.raises(RunFolderError, match="none of the runs in the folder came to its end"):
+    with pytest.raises(RunFolderError, match="none of the runs in the folder finished"):
         latest_run(runs / "killed")
     (tmp_path / "none").mkdir()
     with pytest.raises(RunFolderError, match="the folder holds no run"):

@@ -179,5 +179,5 @@ def test_unknown_names_are_errors_with_the_nearest(store: Path, tmp_path: Path) 
     with pytest.raises(RunFolderError, match="the folder does not exist"):
         trend(tmp_path / "absent")
     (tmp_path / "empty").mkdir()
-    with pytest.raises(OptionError, match="no run in the folder came to its end"):
+    with pytest.raises(OptionError, match="no run in the folder finished"):
         trend(tmp_path / "empty")

@@ -55,7 +55,7 @@ def test_title_of_a_kind_contains_no_values(reason: str, name: str, title: str) 
         ({"error": "langgraph.errors.GraphRecursionError: 25"}, Verdict("error"), RECURSION),
         ({}, Verdict("error"), "failed without a message"),
         ({}, Verdict("wrong", "answer_f1", 0.2), "answer_f1 is not in full"),
-        ({"steps_diagnosis": []}, Verdict("partly", "steps_score", 0.5), "More calls than it takes"),
+        ({"steps_diagnosis": []}, Verdict("partly", "steps_score", 0.5), "More calls than needed"),
         ({"steps_diagnosis": [[{"matched": False}]]}, Verdict("wrong", "steps_score"), "The diagnosis cannot be read"),
         ({"steps_diagnosis": [None]}, Verdict("wrong", "steps_score"), "The diagnosis cannot be read"),
     ],

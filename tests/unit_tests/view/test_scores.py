@@ -36,7 +36,7 @@ def test_interval_of_few_templates_has_a_note() -> None:
     single_template = lines_of(numbers_of({"steps_score": 1.0}, {"steps_score": 0.0}))[0]
     assert "one template" in single_template.interval_note
     several = [{"template_id": f"t{at}", "steps_score": float(at % 2)} for at in range(12)]
-    assert "3 templates say too little" in lines_of(numbers_of(*several[:3]))[0].interval_note
+    assert "3 templates are too few" in lines_of(numbers_of(*several[:3]))[0].interval_note
     assert lines_of(numbers_of(*several))[0].interval_note == ""
 
 
@@ -98,7 +98,7 @@ def test_repeats_count_as_their_mean() -> None:
         numbers.add({"question_id": "q", "template_id": "t", "repeat": repeat, "steps_score": score})
     (line,) = lines_of(numbers)
     assert (line.mean, line.questions) == (pytest.approx(0.75), 1)
-    assert (line.low, line.interval_note) == (None, "one question says nothing of how sure this is")
+    assert (line.low, line.interval_note) == (None, "an interval needs at least two questions")
 
 
 def test_macro_mean_is_over_templates_with_failures_as_0() -> None:
