@@ -113,6 +113,6 @@ def test_receiver_that_rejects_is_one_clear_error() -> None:
     run = run_benchmark(lambda question: "2", DATASET, progress="off")
     with (
         tool_stub(lambda method, path, body: (401, {})) as server,
-        pytest.raises(PublishError, match=r"does not take.*401"),
+        pytest.raises(PublishError, match=r"does not accept.*401"),
     ):
         run.to_otlp(f"{server.url}/v1/traces")
