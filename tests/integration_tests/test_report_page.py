@@ -580,22 +580,22 @@ def test_notes_are_kept_exported_and_change_the_dataset(tmp_path: Path, open_rep
     dataset = tmp_path / "qa.yaml"
     dataset.write_text(DATASET_PATH.read_text(encoding="utf-8"), encoding="utf-8")
     opened = open_report(accept_downloads=True)
-    detail = opened.opened("transformers_kristiansand")
+    detail = opened.opened("ac_neighbours_bergen")
     saved = detail.get_by_role("status").filter(has_text="Saved in this browser.")
     expect(saved).to_have_count(0)
     detail.get_by_label("The reference is wrong").press("Space")
     expect(saved).to_have_count(1)
     detail.get_by_label("The judge is").select_option("wrong")
-    detail.get_by_label("Note", exact=True).fill("T1 has two ends </script>")
+    detail.get_by_label("Note", exact=True).fill("BERGEN is no neighbour of itself </script>")
     detail.get_by_label("Accept this output as the reference").press("Space")
     opened.page.wait_for_timeout(300)  # Chromium saves local storage a moment later
     opened.page.reload()
     opened.page.get_by_role("button", name="Show 1 note").click()
-    assert opened.keys() == ["transformers_kristiansand"]
+    assert opened.keys() == ["ac_neighbours_bergen"]
     expect(opened.rows.first).to_contain_text("✎ note")
     detail = opened.detail()  # the URL names the open question
     expect(detail.get_by_label("The reference is wrong")).to_be_checked()
-    expect(detail.get_by_label("Note", exact=True)).to_have_value("T1 has two ends </script>")
+    expect(detail.get_by_label("Note", exact=True)).to_have_value("BERGEN is no neighbour of itself </script>")
     expect(detail.get_by_label("Accept this output as the reference")).to_be_checked()
     expect(detail.locator(".notes-line").last).to_contain_text(f"dataset notes notes.json {DATASET_PATH}")
     with opened.page.expect_download() as download:
@@ -605,13 +605,13 @@ def test_notes_are_kept_exported_and_change_the_dataset(tmp_path: Path, open_rep
     arguments = ["dataset", "notes", str(tmp_path / "notes.json"), str(dataset), "--write", "--labels", str(labels)]
     result = CliRunner().invoke(app, arguments, catch_exceptions=False)
     assert result.exit_code == 0
-    assert "the reference is wrong, the judge is wrong: T1 has two ends" in result.stdout
+    assert "the reference is wrong, the judge is wrong: BERGEN is no neighbour of itself" in result.stdout
     assert "the output of call_2 is accepted" in result.stdout
     assert "1 output replaced." in result.stdout
     changed = dataset.read_text(encoding="utf-8")
     assert changed.count("output_source: ") == 1
-    assert "ratedU" in changed
-    assert labels.read_text().count("transformers") >= 1
+    assert CliRunner().invoke(app, ["validate", str(dataset)]).exit_code == 0
+    assert "over one of the AC lines from BERGEN" in labels.read_text()
 
     detail.get_by_label("The reference is wrong").uncheck()
     detail.get_by_label("The judge is").select_option("")
