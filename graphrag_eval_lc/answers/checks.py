@@ -239,7 +239,7 @@ class AnswerChecks:
     def _has_number(self, expected: ExpectedNumber) -> bool:
         numbers = [each.value for each in self._values if each.value.kind == "number"]
         is_written = any(is_number(value, expected) for value in (*numbers, *_durations_in(numbers)))
-        return is_written or expected.value in numbers_in_words(self._said)
+        return is_written or (not expected.unit and expected.value in numbers_in_words(self._said))
 
     def _has_date(self, expected: str) -> bool:
         return any(_is_date(each.value, expected) for each in self._values if each.value.kind == "date")

@@ -21,6 +21,8 @@ _MONTHS = "january february march april may june july august september october n
 _CARDINALS = {word: value for value, word in enumerate(_SMALL.split())}
 _CARDINALS |= {word: 10 * value for value, word in enumerate(_TENS.split(), 2)}
 _CARDINAL = re.compile(rf"\b({'|'.join(_CARDINALS)})(?:[- ]({'|'.join(_SMALL.split()[1:10])}))?\b", re.IGNORECASE)
+# Not in two-winding, no one and one of.
+_COUNTED = re.compile(rf"(?<!\bno )(?<!-){_CARDINAL.pattern}(?!-\w)(?!(?<=\bone) of\b)", re.IGNORECASE)
 MONTHS = {name: float(value) for value, month in enumerate(_MONTHS.split(), 1) for name in (month, month[:3])}
 # A text may have these words for a number. In a claim they are not numbers: they have too many other meanings.
 WEAK_NUMBERS = MONTHS | {word: float(value) for value, word in enumerate(_ORDINALS.split(), 1)}
@@ -90,13 +92,13 @@ def _parts_of(match: re.Match[str]) -> tuple[int, int]:
 
 
 def numbers_in_words(text: str) -> set[int]:
-    """Return the numbers below 100 that a text has in words.
+    """Return the numbers below 100 with which a text counts in words: not those of two-winding, no one and one of.
 
     Example:
         >>> sorted(numbers_in_words("Twenty-five lines, three of them new"))
         [3, 25]
     """
-    return {sum(_parts_of(match)) for match in _CARDINAL.finditer(text)}
+    return {sum(_parts_of(match)) for match in _COUNTED.finditer(text)}
 
 
 @dataclass(frozen=True)

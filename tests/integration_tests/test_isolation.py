@@ -240,7 +240,7 @@ def test_requests_per_minute_are_counted_once_a_process_is_ready() -> None:
     asked = sorted(map(float, read("asked.txt").split()))
     assert len(asked) == 6
     assert asked[-1] - asked[0] > 5 * 0.45  # every half second
-    assert min(later - earlier for earlier, later in pairwise(asked)) > 0.05  # sooner after a late one, never at once
+    assert min(later - earlier for earlier, later in pairwise(asked)) > 0.2  # sooner after a late one
 
 
 def test_processes_are_started_as_needed() -> None:

@@ -173,6 +173,16 @@ class TestOnACluster:
         assert run.stopped is not None
         assert run.stopped["reason"] == "max_cost"
 
+    def test_ctrl_c_lets_questions_in_flight_finish(self, cluster: str, run_on_disk: Any) -> None:
+        run = run_on_disk(RECORDING.format(folder=str(Path.cwd())), 60)
+        options = run.command("-j", "4", "--engine", "ray", "--workers", "2", "--ray-address", cluster)
+        process = run.start(options, is_new=True)  # a fork starts before the cluster has closed the previous client
+        run.wait(process, lambda: run.attempt_count >= 6)
+        process.send_signal(signal.SIGINT)
+        _, stderr = process.communicate(timeout=60)
+        assert process.returncode == 130, stderr
+        assert set(run.attempts()) == run.answered()
+
     def test_immediate_stop_of_a_remote_client_prints_nothing_about_ray(
         self, cluster: str, client_port: int, run_on_disk: Any
     ) -> None:

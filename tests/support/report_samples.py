@@ -61,6 +61,6 @@ def sample(*steps: dict[str, Any], config: Any = None, **more: Any) -> SeenSampl
 
 def console_text(renderable: RenderableType, width: int = 140) -> str:
     """Return what a terminal shows."""
-    console = Console(file=io.StringIO(), width=width)
-    console.print(renderable)
-    return console.file.getvalue()  # type: ignore[attr-defined, no-any-return]
+    shown = io.StringIO()
+    Console(file=shown, width=width).print(renderable)
+    return shown.getvalue()
