@@ -8,10 +8,10 @@ from typing import Final
 from graphrag_eval_lc.judges.claim_numbers import MONTHS, UNITS
 
 SHORT_SCALES: Final = {"k": 1e3, "K": 1e3, "M": 1e6, "B": 1e9, "%": 0.01}
-"""What follows a number without a space: 709k, 1.5M; per cent may be given of a share."""
+"""The factors of letters that directly follow a number (709k, 1.5M), and of per cent, as rows may have shares."""
 
-OF_MONEY: Final = {"m": "million", "M": "million", "b": "billion", "B": "billion", "T": "trillion"}
-"""What these letters are after an amount of money."""
+MONEY_SCALES: Final = {"m": "million", "M": "million", "b": "billion", "B": "billion", "T": "trillion"}
+"""The meaning of letters after an amount of money: $3.4m."""
 
 CURRENCIES: Final = {
     **{code: code for code in ("EUR", "GBP", "CHF", "NOK", "SEK", "DKK", "JPY", "CNY", "INR", "PLN")},
@@ -25,14 +25,14 @@ CURRENCIES: Final = {
 
 _CURRENCY: Final = f"(?:{'|'.join(map(re.escape, sorted(CURRENCIES, key=len, reverse=True)))})"
 MONEY_BEFORE: Final = re.compile(rf"(?P<sign>(?<!\w)[-−]|\()?(?<![A-Za-z])(?P<currency>{_CURRENCY})\s?\Z")
-LONGEST_MONEY: Final = 10
-MONEY_BEHIND: Final = re.compile(rf"\s?(?P<currency>{_CURRENCY})(?![A-Za-z])")
+LONGEST_CURRENCY: Final = 10
+MONEY_AFTER: Final = re.compile(rf"\s?(?P<currency>{_CURRENCY})(?![A-Za-z])")
 LOSS: Final = re.compile(
     r"\b(?:loss(?:es)?|lost|losing|deficit|negative|minus|declin\w+|decreas\w+|drop\w*|fell|fall\w*|shrank|down|below"
     r"|verlust\w*|rückgang|perte\w*|pérdidas?|perdita|verlies)\b",
     re.IGNORECASE,
 )
-"""Words for which a negative number is said without its sign."""
+"""Words after which a negative number is written without its sign: a loss of 125."""
 
 _PER_CENT: Final = frozenset({"percent", "prozent", "pct", "procent", "prosent"})
 MORE_UNITS: Final = frozenset({"%", "°C", "°F", "°", "Ω", "MVAr", *filter(str.isalpha, CURRENCIES)})
@@ -44,14 +44,14 @@ SUPERSCRIPTS: Final = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻−", "012
 
 
 def unit_of(text: str) -> str:
-    """Return a unit as the tables have it: in lower case if it is a word, % for per cent."""
+    """Return a unit as the tables of units have it: words in lower case, and % for per cent."""
     folded = text.casefold()
     if folded in _PER_CENT or " " in folded or "\u00a0" in folded:
         return "%"
     return folded if text not in UNITS and len(text) > 2 and folded in UNITS else text
 
 
-_MONTHS_ABROAD: Final = """januar jänner janvier janv enero ene gennaio gen janeiro januari
+_MONTH_NAMES: Final = """januar jänner janvier janv enero ene gennaio gen janeiro januari
     februar février févr fev febrero febbraio fevereiro februari feb
     märz mär mars marzo março maart mar marts
     april avril avr abril abr aprile apr
@@ -63,21 +63,21 @@ _MONTHS_ABROAD: Final = """januar jänner janvier janv enero ene gennaio gen jan
     oktober octobre octubre ottobre ott outubro okt oct
     november novembre noviembre novembro nov
     dezember décembre déc diciembre dic dicembre dezembro desember dez"""
-_MONTHS: Final = {
-    name: month for month, names in enumerate(_MONTHS_ABROAD.split("\n"), 1) for name in names.split()
-} | {name: int(month) for name, month in MONTHS.items()}
+_MONTHS: Final = {name: month for month, names in enumerate(_MONTH_NAMES.split("\n"), 1) for name in names.split()} | {
+    name: int(month) for name, month in MONTHS.items()
+}
 """The months in the languages of Western Europe."""
 
 MONTH: Final = rf"(?:{'|'.join(sorted(MONTHS, key=len, reverse=True))})"
 # The month after a day, as in 2nd of May, 2. Mai and 2 de mayo de.
-OF_MONTH: Final = (
+MONTH_AFTER_DAY: Final = (
     r"(?:st|nd|rd|th|er|º|\.)?(?:\s+(?:of\s+|de\s+|d['’])?|-)"
     rf"(?:{'|'.join(sorted(_MONTHS, key=len, reverse=True))})(?:\.?,?\s+(?:del?\s+)?|-)"
 )
 CLOCK: Final = r"\d{1,2}:\d\d(?::\d\d(?:\.\d{1,9})?)?"
 ZONE: Final = r"(?:\s?(?:Z|UTC|GMT|\(?[+-]\d\d:?\d\d\)?))?"
 _DATE_PARTS: Final = re.compile(
-    rf"(?P<y>\d{{4}})[-/.](?P<m>\d\d?)[-/.](?P<d>\d\d?)|(?P<d2>\d{{1,2}})(?P<n>{OF_MONTH})(?P<y2>\d{{4}})"
+    rf"(?P<y>\d{{4}})[-/.](?P<m>\d\d?)[-/.](?P<d>\d\d?)|(?P<d2>\d{{1,2}})(?P<n>{MONTH_AFTER_DAY})(?P<y2>\d{{4}})"
     rf"|(?P<n3>{MONTH})\.?\s+(?P<d3>\d{{1,2}})(?:st|nd|rd|th)?,?\s+(?P<y3>\d{{4}})"
     r"|(?P<d4>\d{1,2})[./-](?P<m4>\d{1,2})[./-](?P<y4>\d{4})",
     re.IGNORECASE,

@@ -11,14 +11,14 @@ from graphrag_eval_lc.answers.amounts_and_dates import (
     CLOCK,
     CURRENCIES,
     GREATEST_POWER,
-    LONGEST_MONEY,
+    LONGEST_CURRENCY,
     LOSS,
+    MONEY_AFTER,
     MONEY_BEFORE,
-    MONEY_BEHIND,
+    MONEY_SCALES,
     MONTH,
+    MONTH_AFTER_DAY,
     MORE_UNITS,
-    OF_MONEY,
-    OF_MONTH,
     POWER,
     SHORT_SCALES,
     SUPERSCRIPTS,
@@ -70,7 +70,7 @@ class AnswerValue:
         readings: The possible values of a number: 1,500 is 1500 or 1.5.
         decimals: How many decimals a number has; negative if it is given in powers of ten, as 6.02e23 is.
         unit: The known unit or per cent sign after a number.
-        behind: The text after a number, with the unit.
+        text_after: The text after a number, with the unit.
         currency: The currency of a number, as a code; "$" for all dollars.
         when: The point in time of a date, without a zone in UTC; None for other kinds.
         or_when: The other point in time that 10/08/2023 may be; None if there is only one.
@@ -91,7 +91,7 @@ class AnswerValue:
     readings: frozenset[float] = frozenset()
     decimals: int = 0
     unit: str = ""
-    behind: str = ""
+    text_after: str = ""
     currency: str = ""
     when: datetime | None = None
     or_when: datetime | None = None
@@ -213,7 +213,7 @@ _UUID: Final = r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}"
 _PATTERN: Final = rf"""(?P<iri>(?:https?://|urn:)[^\s<>"'`{{}}|\\^,;()\[\]*]+)
     |(?<![\w-])(?P<id>(?:[\w.]+-)??{_UUID}[\w.-]*|(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{{8}})(?![\w-])
     |(?<![\w:/.-])(?P<date>\d{{4}}[-/.]\d\d?[-/.]\d\d?(?:(?:[T\s]|,\s|\sat\s){CLOCK}{ZONE})?
-        |\d{{1,2}}{OF_MONTH}\d{{4}}(?:(?:,?\s|\sat\s){CLOCK}{ZONE})?
+        |\d{{1,2}}{MONTH_AFTER_DAY}\d{{4}}(?:(?:,?\s|\sat\s){CLOCK}{ZONE})?
         |{MONTH}\.?\s+\d{{1,2}}(?:st|nd|rd|th)?,?\s+\d{{4}}(?:(?:,?\s|\sat\s){CLOCK}{ZONE})?
         |\d{{1,2}}[./-]\d{{1,2}}[./-]\d{{4}}(?:(?:,?\s){CLOCK}{ZONE})?|{CLOCK}{ZONE})(?![\w:])
     |(?<![\w:/.-])(?P<code>(?=(?:-?\d){{7}})\d+(?:-\d+){{2,}}(?:-X)?)(?![\w:-])
@@ -371,10 +371,10 @@ def _number(line: AnswerLine, at: int, match: re.Match[str]) -> AnswerValue | No
     unit = unit_of(behind.strip())
     before, after = line.text[: match.start()], line.text[match.end() :]
     is_attached = bool(unit) and not behind[0].isspace()
-    money = MONEY_BEFORE.search(before[-LONGEST_MONEY:])
-    unit = OF_MONEY.get(unit, unit) if money else unit
+    money = MONEY_BEFORE.search(before[-LONGEST_CURRENCY:])
+    unit = MONEY_SCALES.get(unit, unit) if money else unit
     is_unit = unit in UNITS or unit in MORE_UNITS
-    is_unit = is_unit or (unit in SHORT_SCALES and (is_attached or MONEY_BEHIND.match(after) is not None))  # 12 k€
+    is_unit = is_unit or (unit in SHORT_SCALES and (is_attached or MONEY_AFTER.match(after) is not None))  # 12 k€
     is_power = unit.endswith(("²", "³", "2", "3")) and unit[:-1] in UNITS  # an area, which is not converted
     if is_attached and not is_unit and not is_power:  # as in 420HALDEN
         return None
@@ -401,7 +401,7 @@ def _number(line: AnswerLine, at: int, match: re.Match[str]) -> AnswerValue | No
     decimals = tail[1] if tail else ""
     weight = len((whole + decimals.rstrip("0")).lstrip("0")) if decimals else len(whole)
     end = match.end() if is_unit else match.end("number")
-    money = money or MONEY_BEHIND.match(line.text, end if is_unit else match.end("number"))
+    money = money or MONEY_AFTER.match(line.text, end if is_unit else match.end("number"))
     currency = CURRENCIES.get(unit) or (CURRENCIES[money["currency"]] if money else "")
     return _value(
         line,
@@ -412,7 +412,7 @@ def _number(line: AnswerLine, at: int, match: re.Match[str]) -> AnswerValue | No
         readings=frozenset(filter(isfinite, readings)),
         decimals=len(decimals) - exponent,
         unit=unit if is_unit else "",
-        behind=line.text[match.end("number") :][:_LONGEST_UNIT].strip(),
+        text_after=line.text[match.end("number") :][:_LONGEST_UNIT].strip(),
         currency=currency,
         has_weight=weight > 2,
     )

@@ -317,7 +317,8 @@ def is_number(value: AnswerValue, expected: ExpectedNumber) -> bool:
     factors = {1.0, value.scale}  # the expected number may be given in millions too
     if value.currency and value.currency != CURRENCIES.get(expected.unit, value.currency):
         return False
-    is_as_given = bool(expected.unit) and re.match(rf"{re.escape(expected.unit)}(?![\w/])", value.behind) is not None
+    given = re.escape(expected.unit)
+    is_as_given = bool(given) and re.match(rf"{given}(?![\w/])", value.text_after) is not None
     if expected.unit and value.unit and value.unit != expected.unit and not is_as_given:
         converted = unit_factor(value.unit, expected.unit)
         factors = {value.scale} - {1.0} if converted is None else {converted}
