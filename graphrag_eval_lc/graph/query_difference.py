@@ -4,6 +4,7 @@ Right queries may differ, too: a difference shows what to check, not that the qu
 """
 
 import re
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
@@ -35,6 +36,7 @@ DifferenceKind: TypeAlias = Literal[
     "form",
     "class",
     "property",
+    "path",
     "direction",
     "entity",
     "value",
@@ -226,6 +228,7 @@ class _Comparison:
                 missing.remove(same)
             else:
                 extra.append(as_wanted)
+        yield from self._paths(missing, extra)
         for is_pair in _PAIRS:
             for expected, actual in product(tuple(missing), tuple(extra)):
                 if expected not in missing or actual not in extra or not (kind := is_pair(expected, actual)):
@@ -239,6 +242,21 @@ class _Comparison:
             yield Difference("missing_pattern", f"lacks {text}", text)
         for text in self._words.chains([with_names(each, self._own_names) for each in extra]):
             yield Difference("extra_pattern", f"adds {text}", None, text)
+
+    def _paths(self, missing: list[Pattern], extra: list[Pattern]) -> Iterator[Difference]:
+        """Take out patterns that follow a path between the same ends with more, fewer or other repeated steps."""
+        own = [with_names(each, self._names) for each in self._given.patterns]
+        ours = _chains(extra, own)
+        for ends, chains in _chains(missing, self._wanted.patterns).items():
+            for expected, actual in product(chains, ours.get(ends, ())):
+                one, other = (Counter(each.predicate.rstrip("*+?") for each in chain) for chain in (expected, actual))
+                are_left = set(expected) <= set(missing) and set(actual) <= set(extra)
+                if are_left and (one <= other or other <= one):
+                    missing[:] = [each for each in missing if each not in expected]
+                    extra[:] = [each for each in extra if each not in actual]
+                    paths = ("/".join(each.predicate for each in chain) for chain in (expected, actual))
+                    old, new = map(self._words.term, paths)
+                    yield Difference("path", f"follows {new} instead of {old}", old, new)
 
     def _is_same_place(self, expected: Pattern, *, is_only: bool) -> bool:
         """Return whether there is evidence, not only a guess, that a pattern has the same ends in both queries."""
@@ -369,6 +387,24 @@ def _columns_without_duplicates(select: Select, names: Mapping[str, str]) -> set
     return (
         columns if is_plain and (groups == columns or (select.distinct and (not groups or columns <= groups))) else None
     )
+
+
+def _chains(patterns: Sequence[Pattern], every: Sequence[Pattern]) -> dict[Pattern, list[list[Pattern]]]:
+    """Return each pattern, and each path of patterns joined by variables in no other pattern, by their ends."""
+    uses = Counter(end for each in every for end in (each.subject, each.object))
+    after = {
+        first: second
+        for first, second in product(patterns, patterns)
+        if first.object == second.subject and is_variable(first.object) and uses[first.object] == 2
+        if first.where == second.where
+    }
+    found: dict[Pattern, list[list[Pattern]]] = {}
+    chains = [[each] for each in patterns]
+    while chains:
+        for chain in chains:
+            found.setdefault(replace(chain[0], predicate="", object=chain[-1].object), []).append(chain)
+        chains = [[*chain, next_] for chain in chains if (next_ := after.get(chain[-1])) and next_ not in chain]
+    return found
 
 
 def _backwards(pattern: Pattern) -> Pattern:

@@ -221,6 +221,7 @@ _CAUSES: Final[Mapping[str, tuple[str, str]]] = {
     "too_large": ("large query", "The query is too large to be checked"),
     "class": ("wrong class", "Wrong class: {actual} for {expected}"),
     "property": ("wrong property", "Wrong property: {actual} for {expected}"),
+    "path": ("wrong path", "Wrong path: {actual} for {expected}"),
     "direction": ("wrong direction", "A property is used the other way round"),
     "inverse": ("wrong direction", "An inverse property is used"),
     "entity": ("wrong entity", "Wrong entity: the query is about a different one"),
