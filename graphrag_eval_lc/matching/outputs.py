@@ -32,6 +32,7 @@ _MARK: Final = re.compile(
 _NOT: Final = re.compile(r"\b(?:no|not|nothing|never)\b", re.IGNORECASE)
 _WORDS_OF_MARKS: Final = ("truncated", "omitted", "cut off", " more", " further", " other")
 _LONGEST_TAIL: Final = 300
+_LONGEST_NOTE: Final = 600
 _ELLIPSIS: Final = re.compile(r"(?:\.\.\.|…)\s{0,20}\Z")
 
 
@@ -79,6 +80,28 @@ def is_prose(text: str) -> bool:
     """Return whether a text is prose (at least a sentence) and not a value."""
     text = text.strip()
     return " " in text and ("\n" in text or text.endswith((".", "!", "?", ":", "…")) or len(text) > 100)
+
+
+_NO_ROWS: Final = re.compile(
+    r"""\W{0,5}(?:(?:the\ )?(?:\w{1,10}\ )?(?:query|search)\b[^\n]{0,60}?\W)?  # it may say what found nothing
+    (?:(?:no|0|zero|empty|(?:did\ not|didn't)\ (?:return|find|match)\ any)\ (?:\w{1,10}\ )?
+    (?:results?|rows?|records?|data|match(?:es)?|bindings|answers?|entries)(?:\ set)?|nothing(?=\ (?:was\ )?found))
+    (?:\ (?:was|were))?(?:\ (?:found|returned|available|matched))?
+    (?:\ (?:for|by|in|with|on|matching|from)\b[^.!\n]{0,200})?(?:\W{0,3}|\W{0,2}[.!\n][^\[{|<]{0,300})""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_FAULT: Final = re.compile(r"error|exception|fail|time[d -]{0,2}out|denied|invalid|unable|could ?n[o']t", re.IGNORECASE)
+
+
+def says_no_rows(output: Any) -> bool:
+    """Return whether an output is a sentence that a query found nothing, as many tools write it, and not an error.
+
+    Example:
+        >>> says_no_rows("The query returned no results. Try a broader class."), says_no_rows("No data: timeout")
+        (True, False)
+    """
+    is_short = isinstance(output, str) and len(output) <= _LONGEST_NOTE
+    return is_short and _NO_ROWS.fullmatch(output.strip()) is not None and _FAULT.search(output) is None
 
 
 def cut_json(text: str) -> str | None:

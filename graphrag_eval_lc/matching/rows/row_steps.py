@@ -14,6 +14,7 @@ from graphrag_eval_lc.files.record_file import Finding
 from graphrag_eval_lc.json_values import json_text, parse_json
 from graphrag_eval_lc.matching.json_and_text import JSON, have_same_text
 from graphrag_eval_lc.matching.matchers import CutOutput, Step, StepScore, StepView, UnreadableOutput, explained
+from graphrag_eval_lc.matching.outputs import says_no_rows
 from graphrag_eval_lc.matching.rows.comparison import (
     SparqlComparison,
     compare_sparql_results,
@@ -120,6 +121,8 @@ def actual_results(actual: StepView, reference: StepView) -> SparqlResults:
         if _media_type_of(reference) in _MEDIA_TYPES and actual.declared is None and not isinstance(problem, CutOutput):
             with suppress(UnreadableOutput):
                 return actual.parsed(read)
+        if says_no_rows(actual.get("output")):
+            return SparqlResults({}, 0, form="a sentence that says so", is_untyped=True)
         raise
 
 
