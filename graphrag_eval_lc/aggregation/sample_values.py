@@ -106,8 +106,7 @@ class Metrics:
                 self.found[metric] = None
         values: dict[str, list[float]] = {}
         for metric in chain(self.of_samples, self.found):
-            given = result.get(metric)  # most metrics are absent from a result
-            if given is not None and (value := number(given)) is not None:
+            if metric in result and (value := number(result[metric])) is not None:  # most are absent from a result
                 values[metric] = [value]
         steps = (result.get("actual_steps") or ()) if self._reads_steps else ()
         missing = missing_in(result) if steps or self._zeros else {}

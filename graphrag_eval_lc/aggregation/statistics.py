@@ -303,7 +303,7 @@ class Totals:
         for record in (result, *attempts):
             lacking = []
             for metric in _AGENT_METRICS:
-                if (given := record.get(metric)) is not None and (value := number(given)) is not None:
+                if metric in record and (value := number(record[metric])) is not None:
                     self._measured[metric] += 1
                     self._spent[metric].add(0, (value,))
                 else:

@@ -89,8 +89,10 @@ class UnknownTools:
         names = set(chain.from_iterable(scored))
         self._learn(chain.from_iterable(groups), called)
         self._responses += 1
-        self._calling.update(called.keys())
-        self._asking.update(names)
+        for tool in called:
+            self._calling[tool] += 1
+        for name in names:
+            self._asking[name] += 1
         for name, tool in product(names, called):
             if self._names[name] or self._tools[tool]:
                 continue
@@ -103,6 +105,8 @@ class UnknownTools:
 
     def _learn(self, names: Iterable[str], tools: Iterable[str]) -> None:
         new_names, new_tools = set(names) - self._names.keys(), set(tools) - self._tools.keys()
+        if not new_names and not new_tools:
+            return
         self._names |= dict.fromkeys(sorted(new_names), False)
         self._tools |= dict.fromkeys(sorted(new_tools), False)
         for tool in self._tools:
@@ -218,7 +222,7 @@ def _items(value: Any) -> Sequence[Any]:
 
 
 def _mappings(value: Any) -> list[Step]:
-    return [each for each in _items(value) if isinstance(each, Mapping)]
+    return [each for each in _items(value) if isinstance(each, dict | Mapping)]  # checking for dict first is faster
 
 
 def _by_name(steps: Any) -> dict[str, list[Step]]:

@@ -145,7 +145,7 @@ def call_texts(args: Any) -> dict[str, str]:
         ({'query': 'ASK {}', 'args': 'limit: 3'}, {'args': 'limit: 3'})
     """
     for name in _QUERY_NAMES if isinstance(args, Mapping) else ():
-        if isinstance(query := args.get(name), str):
+        if name in args and isinstance(query := args[name], str):
             rest = {key: value for key, value in args.items() if key != name}
             return {"query": without_middle(query), **({"args": args_text(rest)} if rest else {})}
     text = args_text(args)

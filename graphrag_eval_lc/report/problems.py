@@ -243,18 +243,18 @@ class Problems:
                 yield "call", f"{one_line(name, _KIND)}: {kind_of(step.get('error'))}", step.get("error")
             else:
                 for key, kind in _OF_CALLS.items():
-                    if step.get(key) is not None:
+                    if key in step and step[key] is not None:
                         yield "call", f"{one_line(name, _KIND)}: {kind}", step[key]
                         break
             for key in _STEP_ERRORS:
-                if isinstance(error := step.get(key), str):
+                if key in step and isinstance(error := step[key], str):
                     yield "judge", f"{key.removesuffix('_error')}: {kind_of(error)}", error
         for each in steps.references:
             if each.is_scored and each.diagnosis.get("outcome") == "undecided":
                 kind = f"{one_line(each.step.get('name'), _KIND)}: not known whether it fits"
                 yield "undecided", kind, each.diagnosis.get("reason")
         for key in self._error_keys:
-            if isinstance(error := result.get(key), str):
+            if key in result and isinstance(error := result[key], str):
                 yield "judge", f"{one_line(key.removesuffix('_error'), _KIND)}: {kind_of(error)}", error
         for warning in result.get("capture_warnings") or ():
             yield "warning", without_particulars(warning), warning

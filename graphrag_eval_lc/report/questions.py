@@ -15,7 +15,7 @@ from graphrag_eval_lc.config import EvaluationConfig
 from graphrag_eval_lc.json_values import json_bytes
 from graphrag_eval_lc.matching.outputs import UnreadableOutput
 from graphrag_eval_lc.matching.rows.row_steps import step_results
-from graphrag_eval_lc.registry.metric_spec import ERROR_ENDING, cost_key, error_key, reason_key
+from graphrag_eval_lc.registry.metric_spec import cost_key, error_key, reason_key
 from graphrag_eval_lc.registry.metrics import (
     ANSWER_F1,
     ANSWER_VALUES,
@@ -30,8 +30,8 @@ from graphrag_eval_lc.registry.metrics import (
 from graphrag_eval_lc.report.formats import if_known, known_only, score_display, shown_value, without_middle
 from graphrag_eval_lc.report.steps import SampleSteps, extra_steps, step_groups, uses_of
 from graphrag_eval_lc.report.transcript import call_starts, timeline, transcript
-from graphrag_eval_lc.texts import one_line, shown_name
-from graphrag_eval_lc.view.failures import QUESTION_LENGTH, Failure
+from graphrag_eval_lc.texts import shown_name
+from graphrag_eval_lc.view.failures import Failure
 from graphrag_eval_lc.view.samples import SeenSample, Verdict
 
 _DIGITS: Final = 6
@@ -74,7 +74,7 @@ class IndexRows:
         names = {shown_name(step.get("name")) for step in steps.actual}
         row = {
             "k": sample.key,
-            "q": one_line(sample.result.get("question_text", ""), QUESTION_LENGTH),
+            "q": sample.question,
             "t": sample.template_id,
             "s": verdict.state,
             "m": {metric: round(value, _DIGITS) for metric, value in sample.scores.items()},
@@ -117,17 +117,12 @@ class Measures:
         result = sample.result
         seen: set[str] = set()
         found: list[dict[str, Any]] = []
-        has_errors = any(str(key).endswith(ERROR_ENDING) for key in result)
-        # Some metrics are only discovered while results are read.
-        for metric in dict.fromkeys((STEPS_SCORE, *self._metrics.names())):
+        if len(self._known) < len(self._metrics.names()):  # some metrics are only discovered while results are read
+            self._known = {metric: self._measure(metric) for metric in (STEPS_SCORE, *self._metrics.names())}
+        for metric, measure in self._known.items():
+            if measure is None or not (metric in result or measure.error_key in result):
+                continue
             value = result.get(metric)
-            if value is None and not has_errors:
-                continue
-            if metric not in self._known:
-                self._known[metric] = self._measure(metric)
-            measure = self._known[metric]
-            if measure is None or (value is None and result.get(measure.error_key) is None):
-                continue
             keys = {"reason": measure.reason_key}  # one that several metrics share is shown with the claims
             if measure.error_key not in seen:  # an error or cost that several metrics share is next to the first
                 keys |= {"error": measure.error_key, "usd": measure.cost_key}
@@ -139,7 +134,7 @@ class Measures:
             value = value if number(value) is not None else if_known(shown_value, value)
             found.append({"name": measure.name, "value": value, **shown, **measure.display})
         for metric, score in sample.scores.items():
-            if metric not in self._known and metric_spec(metric).over == "steps":
+            if metric not in result and metric_spec(metric).over == "steps":
                 found.append({"name": metric, "value": score})
         return found
 

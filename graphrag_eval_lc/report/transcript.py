@@ -170,13 +170,9 @@ def _ranges(places: Iterable[int]) -> list[list[int]]:
     return ranges
 
 
-_AMOUNTS: Final = (
-    ("tokens", TOTAL_TOKENS),
-    ("seconds", ELAPSED_SEC),
-    ("usd", COST),
-    ("first_token", "first_token_sec"),
-)
-_NAMES: Final = (("agent", "agent"), ("step", "parent_id"), ("finish", "finish_reason"))
+# What is shown of a call, by its keys.
+_AMOUNTS: Final = {TOTAL_TOKENS: "tokens", ELAPSED_SEC: "seconds", COST: "usd", "first_token_sec": "first_token"}
+_NAMES: Final = {"agent": "agent", "node": "node", "parent_id": "step", "finish_reason": "finish"}
 
 
 def _head(call: Mapping[str, Any], starts: Mapping[str, float]) -> dict[str, Any]:
@@ -184,17 +180,13 @@ def _head(call: Mapping[str, Any], starts: Mapping[str, float]) -> dict[str, Any
     head: dict[str, Any] = {"model": shown_name(call.get("model") or "unknown model")}
     if (start := starts.get(str(call.get("started_at")))) is not None:
         head["start"] = start
-    for name, key in _AMOUNTS:
-        if (given := call.get(key)) is not None and (amount := number(given)) is not None:
-            head[name] = amount
-    path, node = call.get("node_path"), call.get("node")
-    if isinstance(path, list) and path:
-        node = " › ".join(map(str, path))
-    if node is not None:
-        head["node"] = shown_name(node)
-    for name, key in _NAMES:
-        if (value := call.get(key)) is not None:
-            head[name] = shown_name(value)
+    for key, value in call.items():
+        if key in _AMOUNTS and (amount := number(value)) is not None:
+            head[_AMOUNTS[key]] = amount
+        elif key in _NAMES and value is not None:
+            head[_NAMES[key]] = shown_name(value)
+    if isinstance(path := call.get("node_path"), list) and path:
+        head["node"] = shown_name(" › ".join(map(str, path)))
     if (error := call.get("error")) is not None:
         head["error"] = without_middle(error)
     return head

@@ -60,9 +60,13 @@ def named_step(
         step = actual_steps[at]
         return at not in taken, fits(reference, step), step.get("status") == "success", at
 
-    ids = [at if (identifier := step.get("id")) is None else identifier for at, step in enumerate(actual_steps)]
-    named = [at for at, identifier in enumerate(ids) if str(identifier) == str(name)]
-    return max(named, key=rank, default=None)
+    wanted = str(name)
+    named = [
+        at
+        for at, step in enumerate(actual_steps)
+        if str(at if (identifier := step.get("id")) is None else identifier) == wanted
+    ]
+    return named[0] if len(named) == 1 else max(named, key=rank, default=None)
 
 
 _FIRST_OF_QUESTIONS = ("question_id", "repeat", "template_id", "status")

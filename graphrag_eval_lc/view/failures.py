@@ -16,9 +16,9 @@ from graphrag_eval_lc.records import NO_RESPONSE, PAUSED
 from graphrag_eval_lc.registry.metric_spec import reason_key
 from graphrag_eval_lc.registry.metrics import STEPS_SCORE, metric_spec
 from graphrag_eval_lc.texts import one_line
-from graphrag_eval_lc.view.samples import FAILED, SeenSample, State, Verdict
+from graphrag_eval_lc.view.samples import FAILED, QUESTION_LENGTH, SeenSample, State, Verdict
 
-QUESTION_LENGTH, REASON_LENGTH = 160, 300
+REASON_LENGTH = 300
 _KIND: Final = 100
 _LABEL: Final = 60
 _CLASS = re.compile(r"([A-Za-z_][\w.]*(?:Error|Exception|Timeout|Interrupt|Exit|Group|Cancelled))(?=[:(\s]|$)")
@@ -127,8 +127,10 @@ def with_label(reason: str, step: Mapping[str, Any]) -> str:
 
     The label is the only text among that step's arguments. Any other reason is returned unchanged.
     """
+    if " in the output" not in reason:
+        return reason
     iri, args = step.get("output"), step.get("args")
-    if " in the output" not in reason or not isinstance(iri, str) or not iri or f"{iri} is " not in reason:
+    if not isinstance(iri, str) or not iri or f"{iri} is " not in reason:
         return reason
     texts = [value for value in args.values() if isinstance(value, str)] if isinstance(args, Mapping) else []
     return reason if len(texts) != 1 else reason.replace(iri, f"{one_line(texts[0], _LABEL)} ({iri})", 1)
@@ -323,7 +325,7 @@ class Failures:
             question_id=sample.question_id,
             repeat=sample.repeat,
             template_id=sample.template_id,
-            question=one_line(result.get("question_text", ""), QUESTION_LENGTH),
+            question=sample.question,
             state=verdict.state,
             metric=verdict.metric,
             score=verdict.score,

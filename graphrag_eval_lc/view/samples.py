@@ -20,8 +20,9 @@ from graphrag_eval_lc.registry.metrics import (
     UPPER_BOUNDS,
     metric_spec,
 )
-from graphrag_eval_lc.texts import shown_name
+from graphrag_eval_lc.texts import one_line, shown_name
 
+QUESTION_LENGTH: Final = 160  # of its text where samples are listed
 State = Literal["right", "partly", "wrong", "undecided", "error", "unscored"]
 FAILED: Final[tuple[State, ...]] = ("error", "wrong", "undecided", "partly")
 
@@ -34,6 +35,7 @@ class SeenSample:
     question_id: str
     repeat: int
     template_id: str  # as it is shown
+    question: str  # its text on one line
     result: Mapping[str, Any]
     # Of its scores by metric, several for metrics of steps; what it counts as, if it failed.
     values: Mapping[str, Sequence[float]]
@@ -63,6 +65,7 @@ def seen_samples(results: Iterable[Mapping[str, Any]], metrics: Metrics) -> Iter
             question_id=str(result.get("question_id")),
             repeat=repeat_of(result),
             template_id=shown_name(result.get("template_id")),
+            question=one_line(result.get("question_text", ""), QUESTION_LENGTH),
             result=result,
             values=values,
             scores=scores,

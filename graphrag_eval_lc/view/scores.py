@@ -1,9 +1,11 @@
 """The numbers of a run: means, intervals and distributions of scores, and what was spent, also by template."""
 
 from array import array
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import nlargest
+from math import fsum
 from statistics import fmean
 from typing import Any
 
@@ -24,8 +26,7 @@ from graphrag_eval_lc.registry.metrics import (
     metrics_of_records,
     metrics_of_users,
 )
-from graphrag_eval_lc.texts import counted, one_line, shown_name
-from graphrag_eval_lc.view.failures import QUESTION_LENGTH
+from graphrag_eval_lc.texts import counted, shown_name
 from graphrag_eval_lc.view.samples import SeenSample, deciding_scores
 
 _JUDGES = [judge.key for judge in JUDGES]
@@ -194,23 +195,21 @@ class Spent:
         built_in.sort(key=lambda spec: (_UNITS.index(spec.unit), spec.is_part))  # totals before their parts
         own = {**metrics_of_records.get({}), **{key: each.spec for key, each in metrics_of_users.items()}}
         self._shown = {spec.key: spec for spec in (*built_in, *(spec for spec in own.values() if spec.is_spent))}
-        self._values = {metric: array("d") for metric in self._shown}
-        self._of_templates: dict[str, dict[str, array[float]]] = {}
+        self._of_templates: dict[str, defaultdict[str, array[float]]] = {}
 
     def add(self, sample: SeenSample) -> None:
         """Add a sample."""
         result, judge_costs = sample.result, self._judge_costs.of(sample.result)
         self.totals.add(result, judge_costs)
-        of_template = self._of_templates.setdefault(str(result.get("template_id")), {})
-        given = ((metric, number(result[metric])) for metric in self._shown if result.get(metric) is not None)
-        values = {metric: value for metric, value in given if value is not None}
-        if judged := [cost for cost in judge_costs if cost is not None]:
-            values[JUDGES_COST] = sum(judged)
-        for metric, value in values.items():
-            self._values[metric].append(value)
-            if metric not in of_template:
-                of_template[metric] = array("d")
-            of_template[metric].append(value)
+        template_id = str(result.get("template_id"))
+        if template_id not in self._of_templates:
+            self._of_templates[template_id] = defaultdict(lambda: array("d"))
+        of_template = self._of_templates[template_id]
+        judged = [cost for cost in judge_costs if cost is not None]
+        for metric in self._shown:
+            given = sum(judged) if judged and metric == JUDGES_COST else result.get(metric)
+            if given is not None and (value := number(given)) is not None:
+                of_template[metric].append(value)
 
     def lines(self, totals: Mapping[str, Any]) -> tuple[SpentLine, ...]:
         """Return a line for each resource: ``totals`` include failed attempts, all else is over the samples."""
@@ -225,7 +224,7 @@ class Spent:
                 metric=metric,
                 name=spec.heading or spec.title,
                 unit=spec.unit,
-                total=totals.get(metric, sum(values)),
+                total=totals.get(metric, fsum(values)),
                 mean=fmean(values),
                 median=percentile(values, 0.5),
                 p95=percentile(values, 0.95),
@@ -233,7 +232,7 @@ class Spent:
                 note=notes.get(metric),
             )
             for metric, spec in self._shown.items()
-            if (values := self._values[metric])
+            if (values := [value for each in self._of_templates.values() for value in each.get(metric, ())])
         )
 
     def means(self, template_id: str) -> dict[str, float]:
@@ -275,8 +274,7 @@ class Extremes:
             kept, question = self._kept[unit], sample.question_id
             known = kept.get(question)
             if known is None or value > known.value:
-                text = one_line(sample.result.get("question_text", ""), QUESTION_LENGTH)
-                kept[question] = Extreme(sample.key, text, value, unit, len(attempts))
+                kept[question] = Extreme(sample.key, sample.question, value, unit, len(attempts))
             if len(kept) > _MOST_KEPT:
                 most = nlargest(_MOST_EXTREMES, kept.items(), key=lambda each: each[1].value)
                 self._kept[unit] = {name: each for name, each in kept.items() if (name, each) in most}

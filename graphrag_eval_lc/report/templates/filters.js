@@ -139,8 +139,9 @@ function sortedRows(rows, sort, lists) {
 
 // Errors, then all others that are not right by the score that decided, then what is right; else in the dataset's order.
 function worstFirst(rows) {
-  const rank = (row) => (row.s === "error" ? 0 : hasFailed(row) ? 1 : 2);
-  return [...rows].sort((one, other) => rank(one) - rank(other) || (one.v ?? 0) - (other.v ?? 0));
+  const [errors, failed, right] = [[], [], []];
+  for (const row of rows) (row.s === "error" ? errors : hasFailed(row) ? failed : right).push(row);
+  return [errors, failed, right].flatMap((part) => part.sort((one, other) => (one.v ?? 0) - (other.v ?? 0)));
 }
 
 // Let the fields of the form say what the filters are, and which scores the chosen metric can have.

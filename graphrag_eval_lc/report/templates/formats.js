@@ -12,8 +12,9 @@ function plainNumber(value) {
   return isNumber(value) ? String(Number(value.toPrecision(4))) : NOT_MEASURED;
 }
 
+// Without Intl, which takes long to start: the list of questions needs nothing else of it.
 function countText(value) {
-  return isNumber(value) ? Math.round(value).toLocaleString("en-GB") : NOT_MEASURED;
+  return isNumber(value) ? String(Math.round(value)).replace(/\B(?=(\d{3})+$)/g, ",") : NOT_MEASURED;
 }
 
 function secondsText(seconds) {
