@@ -16,6 +16,7 @@ from graphrag_eval_lc.evaluation.events import Observer, RunEvent, ignore_event
 from graphrag_eval_lc.evaluation.question_result import evaluate_question, with_checked_vocabulary
 from graphrag_eval_lc.evaluation.samples import Sample
 from graphrag_eval_lc.evaluation.stop_signal import StopReason
+from graphrag_eval_lc.evaluation.unreadable_outputs import UnreadableOutputs
 from graphrag_eval_lc.event_loop.loop import run_sync
 from graphrag_eval_lc.event_loop.stalls import StallWatch
 from graphrag_eval_lc.judges.custom_functions import has_registered_functions
@@ -99,6 +100,7 @@ class Pipeline:
         self._metrics = Metrics(config)
         self._judge_failures = JudgeFailures()
         self._unknown_tools = UnknownTools(config, reference_names(templates))
+        self._unreadable_outputs = UnreadableOutputs()
         self._aggregator = Aggregator(
             config,
             [str(template["template_id"]) for template in templates],
@@ -234,6 +236,7 @@ class Pipeline:
                 self._file.add(sample.position, result)
                 self._aggregator.add(result)
             self._unknown_tools.add(result.get("reference_steps"), result)
+            self._unreadable_outputs.add(result)
         if self._notify is ignore_event:
             return
         [seen] = seen_samples([result], self._metrics)
@@ -284,7 +287,7 @@ class Pipeline:
 
         With ``wants_costs``, missing prices are reported even if no model judges and the config has no prices.
         """
-        texts = [*self._stall_warnings, *map(str, self._unknown_tools.found())]
+        texts = [*self._stall_warnings, *map(str, self._unknown_tools.found()), *self._unreadable_outputs.warnings()]
         failures = None if self.judges is not None and self.judges.given_up else self._judge_failures.warning()
         if failures is not None:
             texts.append(failures)

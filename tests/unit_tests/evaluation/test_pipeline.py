@@ -54,6 +54,36 @@ def test_failed_judges_in_existing_results_are_a_warning() -> None:
     assert pipeline.warnings() == ["a judge or a metric failed in 1 of 1 result; the first is q0, tone_error: no"]
 
 
+@pytest.mark.parametrize(
+    ("outputs", "artifact", "warning"),
+    [
+        (
+            ["1. Oslo"] * 3,
+            None,
+            "3 of 3 outputs of sparql_query cannot be compared (the last one is a text without results: '1. Oslo'); "
+            'return JSON, or also the rows as an artifact (response_format="content_and_artifact") and '
+            "`steps: {outputs: {sparql_query: {artifact: true}}}` in the config",
+        ),
+        (
+            ["1. Oslo", "- Oslo", "Oslo?", '["Oslo"]', "[]"],
+            [{"name": "Oslo"}],
+            "3 of 5 outputs of sparql_query cannot be compared (the last one is a text without results: 'Oslo?'); "
+            "the tool returns artifacts: perhaps `steps: {outputs: {sparql_query: {artifact: true}}}` in the config",
+        ),
+        (["1. Oslo", "- Oslo"], None, None),
+        (["1. Oslo"] * 3 + ["[]"] * 4, None, None),
+    ],
+)
+def test_tools_that_return_texts_for_the_model_are_a_warning(outputs: Any, artifact: Any, warning: str | None) -> None:
+    pipeline = pipeline_of()
+    for position, output in enumerate(outputs):
+        asked = sample(position)
+        asked.question["reference_steps"] = [[{"name": "sparql_query", "output": '[{"name": "Bergen"}]'}]]
+        step = {**STEP, "name": "sparql_query", "output": output, "artifact": artifact}
+        pipeline.add(asked, response(position, actual_steps=[step]))
+    assert pipeline.warnings() == ([] if warning is None else [warning])
+
+
 def test_each_score_is_an_event() -> None:
     events: list[RunEvent] = []
     pipeline = pipeline_of(repeats=2, notify=events.append)
