@@ -34,9 +34,10 @@ class UnreadableOutputs:
                 continue
             name = str(step.get("name"))
             self._called[name] += 1
-            if (problem := step.get("comparison_error")) is not None:
+            problem = str(step.get("comparison_error", ""))
+            if problem and not problem.startswith("an error"):
                 self._unreadable[name] += 1
-                self._last[name] = str(problem)
+                self._last[name] = problem
                 if step.get("artifact") is not None:
                     self._has_artifacts.add(name)
 

@@ -90,7 +90,18 @@ _NO_ROWS: Final = re.compile(
     (?:\ (?:for|by|in|with|on|matching|from)\b[^.!\n]{0,200})?(?:\W{0,3}|\W{0,2}[.!\n][^\[{|<]{0,300})""",
     re.IGNORECASE | re.VERBOSE,
 )
-_FAULT: Final = re.compile(r"error|exception|fail|time[d -]{0,2}out|denied|invalid|unable|could ?n[o']t", re.IGNORECASE)
+_ERROR_IN_WORDS: Final = re.compile(
+    r"error|exception|fail(?:ed|ure)|time[d -]{0,2}out|denied|refused|invalid|malformed|bad(?:ly)? ?(?:formed|request)"
+    r"|unable|could ?n[o']t|traceback",
+    re.IGNORECASE,
+)
+
+
+def error_in_words(text: str) -> str | None:
+    """Return the line that names an error in a text that seems to report one, as tools write it for the model."""
+    lines = text.strip().split("\n")
+    line = lines[-1 if lines[0].startswith("Traceback (") else 0]
+    return printable(shortened(line, 100)) if _ERROR_IN_WORDS.search(lines[0][:60]) else None
 
 
 def says_no_rows(output: Any) -> bool:
@@ -101,7 +112,7 @@ def says_no_rows(output: Any) -> bool:
         (True, False)
     """
     is_short = isinstance(output, str) and len(output) <= _LONGEST_NOTE
-    return is_short and _NO_ROWS.fullmatch(output.strip()) is not None and _FAULT.search(output) is None
+    return is_short and _NO_ROWS.fullmatch(output.strip()) is not None and _ERROR_IN_WORDS.search(output) is None
 
 
 def cut_json(text: str) -> str | None:

@@ -14,6 +14,7 @@ from graphrag_eval_lc.json_values import json_text, parse_json
 from graphrag_eval_lc.matching.outputs import (
     CutOutput,
     UnreadableOutput,
+    error_in_words,
     parsed_json,
     printable,
     refuse_cut_in_words,
@@ -64,7 +65,9 @@ def _first_readable(output: Any, readers: Iterable[Callable[[Any], Value]]) -> V
             first = first or problem
         except RecursionError:
             first = first or UnreadableOutput("a value that is nested too deeply")
-    raise first or UnreadableOutput(f"a text without results: {_quoted(' '.join(str(output)[:200].split()))}")
+    error = error_in_words(str(output)[:_LONGEST_TAIL])
+    text = f"an error: {error}" if error else f"a text without results: {_quoted(' '.join(str(output)[:200].split()))}"
+    raise first or UnreadableOutput(text)
 
 
 Readers = Callable[[str, ReadText], Iterable[ReadText]]
