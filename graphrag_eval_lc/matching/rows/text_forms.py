@@ -262,16 +262,15 @@ def _tables(lines: Sequence[str]) -> Iterator[_Table]:
     while at < len(lines):
         line, above, table = lines[at].strip(), lines[at - 1].strip() if at else "", None
         is_jena = line[:1] == "-" and "".join(lines[at + 2 : at + 3]).lstrip()[:1] == "="
+        is_first = at == 1 or (at > 1 and lines[at - 2].strip()[-1:] in ("", ":"))  # so that no part is read repeatedly
         if (line[:1] in {"+", "┌"} or is_jena) and _EDGE.fullmatch(line):
             table = _edged(lines, at)
-        elif "|" in above and _RULE.fullmatch(line):
-            table = _ruled(lines, at)
+        elif "|" in above and (_RULE.fullmatch(line) or (is_first and "|" in above[1:-1])):
+            table = _barred(lines, at - 1)
         elif above and "|" not in above and _DASHES.fullmatch(line):
             table = _in_columns(lines, at)
-        elif above and _INDEX.match(line) and not _INDEX.match(above):
+        elif above and line and (is_first or (_INDEX.match(line) and not _INDEX.match(above))):
             table = _pandas(lines, at)
-        elif above and (at == 1 or lines[at - 2].strip()[-1:] in ("", ":")):  # so that no part is read repeatedly
-            table = _barred(lines, at) if "|" in above[1:-1] else _aligned(lines, at)
         if table is not None:
             yield table
         at = max(at + 1, table[2] if table else 0)
@@ -325,18 +324,29 @@ def _edged(lines: Sequence[str], top: int) -> _Table | None:
     return "table with edges", [names, *rows], end
 
 
-def _ruled(lines: Sequence[str], rule: int) -> _Table | None:
-    """Read a table of Markdown or psql: names above a rule, rows with bars below it, in psql with a count of rows."""
-    body, end = _rows_from(lines, rule + 1, re.compile(r"[^|]*\|").match)
-    names, *rows = _split([lines[rule - 1].strip(), *body])
-    dashes = len(re.findall("-+", lines[rule]))
-    if "+" in lines[rule]:
-        is_psql = dashes == len(names) and _COUNT.fullmatch("".join(lines[end : end + 1]).strip())
-        return ("table of psql", [names, *rows], end) if is_psql else None
-    is_torn = lines[rule - 1].strip()[-1] == "|" != lines[end - 1].rstrip()[-1]
-    if end == len(lines) and (is_torn or (len(rows[-1]) if rows else dashes) < len(names)):
-        raise CutOutput("a Markdown table breaks off")
-    return ("Markdown table", [names, *rows], end) if dashes == len(names) else None
+def _barred(lines: Sequence[str], head: int) -> _Table | None:
+    """Read names and rows with bars, with a rule between them (Markdown, psql, rdflib) or without one (scripts)."""
+    below = lines[head + 1].strip()
+    rule = below if _RULE.fullmatch(below) or _DASHES.fullmatch(below) else ""
+    body, end = _rows_from(lines, head + 1 + bool(rule), lambda line: "|" in line)
+    names, *rows = _split([lines[head].strip(), *body])
+    dashes = len(re.findall("-+", rule))
+    if "+" in rule:
+        form, is_table = "table of psql", _COUNT.fullmatch("".join(lines[end : end + 1]).strip()) is not None
+    elif "|" in rule:
+        is_torn = lines[head].strip()[-1] == "|" != lines[end - 1].rstrip()[-1]
+        if end == len(lines) and (is_torn or (len(rows[-1]) if rows else dashes) < len(names)):
+            raise CutOutput("a Markdown table breaks off")
+        form, is_table = "Markdown table", True
+    else:
+        form, is_table = "table with bars", bool(rows) and all(map(_IDENTIFIER.fullmatch, names))
+        dashes, is_table = (
+            len(names),
+            is_table and {len(names)} == set(map(len, rows)) and lines[head].lstrip()[0] != "|",
+        )
+        if all(cell[:1] in {'"', "<", "-", "_"} for line in body for cell in map(str.strip, line.split("|"))):
+            rows = [["" if cell == "-" else cell for cell in row] for row in rows]  # rdflib's unbound cells
+    return (form, [names, *rows], end) if is_table and dashes == len(names) else None
 
 
 def _in_columns(lines: Sequence[str], rule: int) -> _Table | None:
@@ -356,63 +366,32 @@ def _in_columns(lines: Sequence[str], rule: int) -> _Table | None:
 
 
 def _pandas(lines: Sequence[str], first: int) -> _Table | None:
-    """Read a DataFrame printed by pandas: an index of numbers, and columns that are right-aligned in all lines."""
-    body, end = _rows_from(lines, first, _INDEX.match)
-    head, width = lines[first - 1].rstrip(), max(map(len, body), default=0)
-    is_under = len(head) == width and head[0] == " "
-    is_stripped = len(head) < width and all(line.startswith(f"{at} ") for at, line in enumerate(body))
-    is_apart = not "".join(lines[end : end + 1]).strip()
-    if {len(line) for line in body} != {width} or not is_apart or not (is_under or is_stripped):
+    """Read a DataFrame printed by pandas: columns that are right-aligned in all lines, below an index or without one.
+
+    Without an index names have no spaces, so that no lines of text are a table.
+    """
+    width = len(lines[first])
+    body, end = _rows_from(lines, first, lambda line: len(line) == width and not line.isspace())
+    has_index, is_counted = all(map(_INDEX.match, body)), all(line.startswith(f"{at} ") for at, line in enumerate(body))
+    head, is_apart = lines[first - 1].rstrip(), not "".join(lines[end : end + 1]).strip()
+    if is_counted or (first == 1 and not has_index):
+        head = head.rjust(width)  # the first line of a text may have lost its indentation
+    if len(head) != width or (has_index and not (is_apart and head[0] == " ")):
         return None
-    table, start = [head.rjust(width), *body], max(line.index(" ") for line in body)
+    table, start = [head, *body], max(line.index(" ") for line in body) if has_index else 0
     words = [{word.end() for word in re.compile(r"\S+").finditer(line, start)} for line in table]
-    places = [start, *sorted(set.intersection(*words))]
-    names, *rows = [[line[at:to].strip() for at, to in pairwise([0, *places])] for line in table]
-    is_one = any(all(line[at] == " " != line[at + 1] for line in table) for at in places[1:-1])
-    if is_one or head.endswith("\\") or any("  " in cell for row in (names, *rows) for cell in row):
+    places = sorted(set.intersection(*words))
+    edges = [0, start, *places] if has_index else [0, *places]
+    names, *rows = [[line[at:to].strip() for at, to in pairwise(edges)] for line in table]
+    is_unclear = head.endswith("\\") or any("  " in cell for row in (names, *rows) for cell in row)
+    are_words = len(names) > 1 and not names[0][:1].isdigit() and all(map(_IDENTIFIER.fullmatch, names))
+    if not has_index and (is_unclear or not are_words or "\t" in head):
+        return None
+    if is_unclear or (has_index and any(all(line[at] == " " != line[at + 1] for line in table) for at in places[:-1])):
         raise UnreadableOutput("a table of pandas whose columns cannot be separated")
     if any(len(cell) == 49 and cell.endswith("...") for row in rows for cell in row):  # pandas' longest cell
         raise CutOutput("the table of pandas shortens texts")
-    rows = [["" if cell in _NULLS else cell for cell in row] for row in rows]
-    return "table of pandas", [names, *rows], end
-
-
-def _barred(lines: Sequence[str], at: int) -> _Table | None:
-    """Read cells between bars below a line of names, with or without dashes below it, as rdflib and scripts do."""
-    has_dashes = _DASHES.fullmatch(lines[at]) is not None
-    body, end = _rows_from(lines, at + has_dashes, lambda line: "|" in line)
-    names, *rows = _split([lines[at - 1].strip(), *body])
-    if (
-        not rows
-        or lines[at - 1].lstrip()[:1] == "|"
-        or {len(names)} != set(map(len, rows))
-        or not all(map(_IDENTIFIER.fullmatch, names))
-    ):
-        return None
-    if all(cell[:1] in {'"', "<", "-", "_"} for line in body for cell in map(str.strip, line.split("|"))):
-        rows = [["" if cell == "-" else cell for cell in row] for row in rows]  # rdflib's unbound cells
-    return "table with bars", [names, *rows], end
-
-
-def _aligned(lines: Sequence[str], first: int) -> _Table | None:
-    """Read a DataFrame that pandas printed without its index: names without spaces, and right-aligned columns."""
-    width = len(lines[first])
-    body, end = _rows_from(lines, first, lambda line: len(line) == width and line[:1] != "")
-    head = lines[0].rjust(width) if first == 1 else lines[first - 1]  # the first line may have lost its indentation
-    places = [word.end() for word in re.compile(r"\S+").finditer(head)]
-    is_table = (
-        len(places) > 1
-        and "\t" not in head
-        and len(head) == width == places[-1]
-        and all(map(_IDENTIFIER.fullmatch, head.split()))
-        and not head.split()[0][0].isdigit()
-    )
-    if not is_table or any(line[to - 1] == " " or line[to : to + 1].strip() for line in body for to in places):
-        return None
-    rows = [[line[at:to].strip() for at, to in pairwise([0, *places])] for line in body]
-    if any("  " in cell for row in rows for cell in row):
-        return None
-    return "table of pandas", [head.split(), *([_plain_cell(cell) for cell in row] for row in rows)], end
+    return "table of pandas", [names, *(["" if cell in _NULLS else cell for cell in row] for row in rows)], end
 
 
 looks_like_xml: Final = re.compile(r"\ufeff?\s{0,100}<(?:\?xml|(?:\w{1,30}:)?sparql)[\s>]").match
