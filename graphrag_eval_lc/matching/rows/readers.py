@@ -117,17 +117,15 @@ def _readers_of_forms(text: str, read_text: ReadText) -> Iterator[ReadText]:
             return
     if looks_like_repr(text):
         yield partial(_read_repr, read_text=read_text)
-    if _FENCE.search(text):
-        yield partial(_read_fence, read_text=read_text)
-        return
-    if text_forms.looks_like_table(text):
+    has_fence = _FENCE.search(text) is not None
+    if not has_fence and text_forms.looks_like_table(text):
         yield text_forms.read_table
-    if text_forms.looks_like_tsv(text):
+    if not has_fence and text_forms.looks_like_tsv(text):
         yield text_forms.read_tsv
-    if text_forms.looks_like_csv(text):
+    if not has_fence and text_forms.looks_like_csv(text):
         yield text_forms.read_csv
-    if _PIECE.search(text):
-        yield partial(_read_sentence, read_text=read_text)
+    if has_fence or _PIECE.search(text):
+        yield partial(_read_inside, read_text=read_text)
 
 
 def _quoted(text: str) -> str:
@@ -213,26 +211,36 @@ _TOKEN: Final = re.compile(
 )
 
 
-def _read_fence(text: str, read_text: ReadText) -> SparqlResults:
-    """Read the results in the only code fence that has some; fences with queries are skipped."""
-    fences = [fence for fence in _FENCE.finditer(text) if fence[2].lower() not in _QUERIES]
-    results = _one_of((fence[3][1:] + fence[4][:1] for fence in fences), read_text, _FENCE.sub(" ", text))
-    if not fences[-1][4] and not results.has_end:
+def _read_inside(text: str, read_text: ReadText) -> SparqlResults:
+    """Read the only results in a text: in code fences without queries or, if there are no fences, between words.
+
+    If a part or a note next to the parts says that results are cut, the whole output is.
+    """
+    fences = list(_FENCE.finditer(text))
+    of_results = [fence for fence in fences if fence[2].lower() not in _QUERIES]
+    pieces = (fence[3][1:] + fence[4][:1] for fence in of_results) if fences else _pieces(text_forms.prepared(text))
+    rest, where = _FENCE.sub(" ", text), " in a code fence" if fences else _NEXT_TO_TEXT
+    found: list[SparqlResults] = []
+    problem = UnreadableOutput("a text without results")
+    for piece in islice(pieces, 20):
+        rest = rest.replace(piece, " ")
+        try:
+            results = read_text(piece)
+        except CutOutput:
+            raise
+        except UnreadableOutput as refused:
+            problem = refused
+            continue
+        if not fences and results.form.startswith(SINGLE_FORMS):
+            problem = UnreadableOutput("a sentence with values in it")
+        else:
+            found.append(replace(results, form=f"{results.form}{where}"))
+    if len(found) != 1:
+        raise UnreadableOutput(f"a text with {len(found)} things that may be the results") if found else problem
+    refuse_cut_in_words(rest)
+    if of_results and not of_results[-1][4] and not found[0].has_end:
         raise CutOutput("the code fence has no end")
-    return replace(results, form=f"{results.form} in a code fence")
-
-
-def _read_sentence(text: str, read_text: ReadText) -> SparqlResults:
-    """Read the only JSON value, Python value or XML in a text that is results."""
-
-    def read(piece: str) -> SparqlResults:
-        results = read_text(piece)
-        if results.form.startswith(SINGLE_FORMS):
-            raise UnreadableOutput("a sentence with values in it")
-        return results
-
-    results = _one_of(_pieces(text_forms.prepared(text)), read, text)
-    return replace(results, form=f"{results.form}{_NEXT_TO_TEXT}")
+    return found[0]
 
 
 def _pieces(text: str) -> Iterator[str]:
@@ -246,24 +254,6 @@ def _pieces(text: str) -> Iterator[str]:
                 at = token.end()
                 break
         yield text[piece.start() : at]
-
-
-def _one_of(pieces: Iterable[str], read: ReadText, text: str) -> SparqlResults:
-    """Return the results of the only piece that has some; a cut piece, or a note about a cut, makes the output cut."""
-    found: list[SparqlResults] = []
-    problem = UnreadableOutput("a text without results")
-    for piece in islice(pieces, 20):
-        text = text.replace(piece, " ")
-        try:
-            found.append(read(piece))
-        except UnreadableOutput as refused:
-            if isinstance(refused, CutOutput):
-                raise
-            problem = refused
-    if len(found) == 1:
-        refuse_cut_in_words(text)
-        return found[0]
-    raise UnreadableOutput(f"a text with {len(found)} things that may be the results") if found else problem
 
 
 # The first line of the notice that a server or proxy writes after the results if a query breaks off.
@@ -344,24 +334,18 @@ def read_graph(output: Any) -> SparqlResults:
     return replace(results, columns=columns, is_graph=True)
 
 
+_JSON_LD: Final = re.compile(r'"@\w+"\s*:|\A[\s\[\]{}]*\Z')
+
+
 def _readers_of_graphs(text: str, read_text: ReadText) -> Iterator[ReadText]:
-    if _JSON.match(text):
-        yield partial(_read_json_ld, read_text=read_text)
+    if _JSON.match(text) and not _JSON_LD.search(text):  # the graph may be a text in it
+        yield lambda text: results_in(parsed_json(text), read_text)
     if _BYTES.match(text):
         yield partial(_read_repr, read_text=read_text)
     elif _FENCE.search(text):
-        yield partial(_read_fence, read_text=read_text)
+        yield partial(_read_inside, read_text=read_text)
     else:
         yield _read_graph_text
-
-
-def _read_json_ld(text: str, read_text: ReadText) -> SparqlResults:
-    """Read a graph in JSON-LD, or a graph that is a text inside other JSON."""
-    value = parsed_json(text)
-    parts = value if isinstance(value, list) else [value]
-    if not any(parts) or any(str(key)[:1] == "@" for part in parts if isinstance(part, Mapping) for key in part):
-        return _read_graph_text(text)
-    return results_in(value, read_text)
 
 
 def _read_graph_text(text: str) -> SparqlResults:
