@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from itertools import chain, pairwise, repeat
+from itertools import chain, pairwise
 from typing import Any, Final
 from xml.etree import ElementTree
 
@@ -21,7 +21,6 @@ from graphrag_eval_lc.matching.outputs import CutOutput, UnreadableOutput, cut_m
 from graphrag_eval_lc.matching.rows.numbers_and_times import XSD_BOOLEAN
 from graphrag_eval_lc.matching.rows.results import (
     UNBOUND,
-    Shape,
     SparqlResults,
     Term,
     TermColumn,
@@ -50,7 +49,7 @@ def _lines_of(text: str) -> list[str]:
     return [line.rstrip("\r\n") for line in io.StringIO(text, newline="")]
 
 
-def _results_of_grid(rows: Rows, form: str, *, has_end: bool = False) -> SparqlResults:
+def _results_of_grid(rows: Rows, form: str, *, has_end: bool = False, is_w3c_tsv: bool = False) -> SparqlResults:
     """Return rows of cells as results. The first row has the names; an empty cell is unbound."""
     names, *body = rows
     width = len(names)
@@ -72,8 +71,9 @@ def _results_of_grid(rows: Rows, form: str, *, has_end: bool = False) -> SparqlR
         names, columns = (names[1:], columns[1:]) if is_counted else (["index", *names[1:]], columns)
     if not names or not all(names):
         raise UnreadableOutput(f"not a {form}: a column has no name")
-    found = dict(zip(distinct_names(names), map(_column, columns), strict=True))
-    return SparqlResults(found, len(body), form=form, is_untyped=True, has_end=has_end)
+    read = (lambda texts: column_of(map(term_of_turtle, texts))) if is_w3c_tsv else _column
+    found = dict(zip(distinct_names(names), map(read, columns), strict=True))
+    return SparqlResults(found, len(body), form=form, is_untyped=not is_w3c_tsv, has_end=has_end)
 
 
 def _column(texts: list[str]) -> TermColumn:
@@ -81,9 +81,10 @@ def _column(texts: list[str]) -> TermColumn:
     datatype = XSD_BOOLEAN if any(texts) and {"True", "False", ""}.issuperset(texts) else None
     if all(text and text[:2] != "_:" for text in texts):
         return TermColumn(texts, ("literal", datatype, None))
-    kinds = ["bnode" if text[:2] == "_:" else "literal" if text else "" for text in texts]
-    shapes: list[Shape] = [(kind, datatype if kind == "literal" else None, None) for kind in kinds]
-    return TermColumn([text.removeprefix("_:") for text in texts], shapes)
+    blank, literal = ("bnode", None, None), ("literal", datatype, None)
+    return column_of(
+        Term(text[2:], blank) if text[:2] == "_:" else Term(text, literal) if text else UNBOUND for text in texts
+    )
 
 
 _IDENTIFIER: Final = re.compile(r"\??\w[\w.]{0,99}")
@@ -190,10 +191,7 @@ def read_tsv(text: str) -> SparqlResults:
     last = rows[-1][-1]
     if len(rows) > 1 and last[:1] in {'"', "<", "'"} and rdf_term(last) is None:
         raise CutOutput(f"the TSV breaks off in row {len(rows) - 1}")
-    table = _results_of_grid([[name.removeprefix("?") for name in rows[0]], *rows[1:]], "W3C TSV")
-    cells = zip(*rows[1 : table.row_count + 1], strict=True) if table.row_count else repeat(())
-    columns = {name: column_of(map(term_of_turtle, texts)) for name, texts in zip(table.columns, cells, strict=False)}
-    return SparqlResults(columns, table.row_count, form="W3C TSV", has_end=False)
+    return _results_of_grid([[name.removeprefix("?") for name in rows[0]], *rows[1:]], "W3C TSV", is_w3c_tsv=True)
 
 
 def term_of_turtle(text: str) -> Term:
