@@ -145,7 +145,6 @@ _JSON: Final = re.compile(
 )
 _SINGLE: Final = re.compile(
     r"""(?P<answer>(?:Ask\ =>\ |Answer:\ ?|<QueryBoolean\ )(?:yes|no|true|false)>?)
-    |(?P<truths>(?:true|false)(?:\s+(?:true|false))+)
     |<?(?P<iri>(?:https?://|urn:)[^\s<>"']+)>?
     |(?P<quote>["']?)(?:(?P<value>true|false|-?(?:0|[1-9]\d{0,400})(?:\.\d{1,400})?(?:[eE][+-]?\d{1,4})?)
         |(?P<word>(?<=["'])[^\s"']+))(?P=quote)""",
@@ -155,8 +154,6 @@ _SINGLE: Final = re.compile(
 
 def _single(found: re.Match[str]) -> SparqlResults:
     """Return a single value: a truth value, a number, an IRI, a quoted word, or a tool's text for an ASK result."""
-    if found["truths"]:
-        raise UnreadableOutput("several truth values")
     if found["answer"]:
         is_true = re.search("yes|true", found["answer"], re.IGNORECASE) is not None
         return SparqlResults({}, 0, is_true, form="the answer of an ASK")

@@ -90,7 +90,7 @@ def _column(texts: list[str]) -> TermColumn:
 _IDENTIFIER: Final = re.compile(r"\??\w[\w.]{0,99}")
 _NAME: Final = re.compile(r"(?!urn:|\w+://)[^\W\d][^\t{}\"=]{0,99}(?<![\s.!:,;。！？])|\?\w+\?|[$#%@]\w*")
 _NO_NAME: Final = re.compile(
-    r"(?i)(?:error|exception|failed|failure|none|null|ok|traceback|warning)\Z"
+    r"(?i)(?:error|exception|failed|failure|false|none|null|ok|traceback|true|warning)\Z"
     r"|(?:select|insert|import|return|match|with|prefix|from)\s"
 )
 _EVIDENT: Final = re.compile(r"[A-Za-z][\w+.\-]{1,20}:[^\s<>]+|\d{4}-\d\d-\d\d[\dT:.Z+\-]*|True|False|(?:\"\")+")
