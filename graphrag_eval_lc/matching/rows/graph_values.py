@@ -91,11 +91,9 @@ def _entity_in(raw: Mapping[Any, Any]) -> dict[str, Any] | None:
             others[key] = value
         elif value is not None and (field not in fields or isinstance(value, Mapping)):
             fields[field] = value
-    if is_ladybug and ("start" in fields or isinstance(fields.get("id"), Mapping)):
+    if is_ladybug:
         fields["properties"] = others
-    elif others:
-        return None
-    if not isinstance(fields.get("properties"), Mapping):
+    if not isinstance(fields.get("properties"), Mapping) or (others and not is_ladybug):
         return None
     labels, name = fields.get("labels"), fields.get("label", fields.get("type"))
     if labels is None and isinstance(name, str) and fields.keys() == {"id", "label", "properties"}:

@@ -132,8 +132,8 @@ def _of_array(value: Sequence[Any], read_text: ReadText) -> SparqlResults:
         raise CutOutput(f"the array ends with {value[-1]!r}")
     objects = [item for item in value if isinstance(item, Mapping)]
     if len(objects) == len(value) and all(isinstance(item.get("type"), str) for item in objects):
-        texts = [item["text"] for item in objects if _is_block(item)]
-        if texts:  # of a model or of MCP
+        blocks = [item.get("text") for item in objects if item["type"] == "text"]
+        if texts := [text for text in blocks if isinstance(text, str)]:  # of a model or of MCP
             return _noted(read_text("\n".join(texts)), "in content blocks")
     # Of SurrealDB or D1, for one statement; the keys of Neo4j's records are a list.
     is_statement = len(objects) == len(value) == 1 and not {"status", "success"}.isdisjoint(objects[0].keys())
@@ -150,13 +150,9 @@ def _of_array(value: Sequence[Any], read_text: ReadText) -> SparqlResults:
     return results_of_rows(value)
 
 
-def _is_block(value: Mapping[Any, Any]) -> bool:
-    return value.get("type") == "text" and isinstance(value.get("text"), str)
-
-
 def _of_object(value: Mapping[Any, Any], read_text: ReadText) -> SparqlResults:
-    if _is_block(value):
-        return _noted(read_text(value["text"]), "in a content block")
+    if value.get("type") == "text" and isinstance(value.get("text"), str):
+        return _of_array([value], read_text)
     if value.keys() == {"@type", "@value"}:  # GraphSON
         try:
             value = GraphReader().read(value)

@@ -46,7 +46,6 @@ _TORN_VALUE: Final = re.compile(
     r"""\s*+(?:[bu]?'(?:[^'\\\n]|\\.)*+\\?|[bu]?"(?:[^"\\\n]|\\.)*+\\?|-?[\w.]*(?:(?<=e)[+-])?|(?:\.\.\.|…)[\s\])}>]*+)"""
 )
 _TORN_PART: Final = re.compile(r"(?:Literal|NamedNode|BlankNode|DstTzInfo) .*|[^=<>'\"\n]{0,300}", re.DOTALL)
-_TORN_BETWEEN: Final = re.compile(r"(?:(?:\.\.\.|…)[\s\])}>]*+)?")
 _NEXT_ROW: Final = re.compile(r"[ \t\r]*[,\n]\s*(?=[{(<])")
 _WRAPPER: Final = re.compile(
     r"(?:EagerResult\(|RawSearchResult\()?records=(?=\[)"
@@ -212,7 +211,7 @@ class _Reader:
         named: dict[str, Any] = {}
         while not self._takes(closing):
             if (items or named) and not self._takes(sign):
-                self._refuse(_TORN_BETWEEN)
+                self._refuse(_TORN_VALUE)
             if keyword is not None:
                 self._takes("values:")  # before the rows of Nebula's ResultSet
             if closing == ")" and self._takes(closing):
