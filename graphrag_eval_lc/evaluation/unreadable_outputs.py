@@ -35,7 +35,7 @@ class UnreadableOutputs:
             name = str(step.get("name"))
             self._called[name] += 1
             problem = str(step.get("comparison_error", ""))
-            if problem and not problem.startswith("an error"):
+            if problem and not problem.startswith(("an error", "a text that reports an error")):
                 self._unreadable[name] += 1
                 self._last[name] = problem
                 if step.get("artifact") is not None:

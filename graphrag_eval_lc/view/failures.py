@@ -196,7 +196,7 @@ _RULES: Final[tuple[tuple[re.Pattern[str], str, str], ...]] = tuple(
         (r"\d+ calls? of (.+?) failed: (.*)", "tool error", "{0} failed: {1}"),
         (r"The actual results have no rows", "empty result", "The result is empty"),
         (r"another JSON value at results\.bindings\[0\]: nothing", "nothing found", "{name} found nothing"),
-        (r"The actual output is (an error): (.*)", "tool error", "{name} returned {0}: {1}"),
+        (r"The actual output is (?:a text that reports )?(an error): (.*)", "tool error", "{name} returned {0}: {1}"),
         (r"The actual output is ", "unreadable output", "The output of {name} cannot be read"),
         (r"(?:The output|the output).* (?:cannot be|is not) ", "unreadable output", "The output cannot be read"),
         (r"\S+ is not in the output of (.+)", "nothing found", "{0} did not find the IRI"),

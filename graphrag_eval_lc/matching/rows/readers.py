@@ -66,7 +66,11 @@ def _first_readable(output: Any, readers: Iterable[Callable[[Any], Value]]) -> V
         except RecursionError:
             first = first or UnreadableOutput("a value that is nested too deeply")
     error = error_in_words(str(output)[:_LONGEST_TAIL])
-    text = f"an error: {error}" if error else f"a text without results: {_quoted(' '.join(str(output)[:200].split()))}"
+    text = (
+        f"a text that reports an error: {error}"
+        if error
+        else f"a text without results: {_quoted(' '.join(str(output)[:200].split()))}"
+    )
     raise first or UnreadableOutput(text)
 
 

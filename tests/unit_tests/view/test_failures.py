@@ -20,6 +20,7 @@ KINDS = [
     ("The actual results have no rows, the reference has 4.", "empty result", "The result is empty"),
     ("The actual output is a text: '1. Oslo'.", "unreadable output", "The output of step cannot be read"),
     ("The actual output is an error: no row 7.", "tool error", "step returned an error: no row …"),
+    ("The actual output is a text that reports an error: Timeout.", "tool error", "step returned an error: Timeout."),
     ("urn:uuid:1 is not in the output of search", "nothing found", "search did not find the IRI"),
     ("1 of 3 relevant documents in the top 5; e.g. x", "missed documents", "Relevant documents were not retrieved"),
     ("The rows are the same but in another order, from row 2 on: a.", "wrong order", "The rows are in another order"),
