@@ -369,22 +369,24 @@ class Records:
 
     def ended(self, run_id: UUID) -> Record | None:
         """Return the record of a run that ends; None if its tree has ended."""
-        record = self.open.pop(run_id, None)
+        record = self.open.get(run_id)
         if record is None:
             if self.closed.get(run_id) is False:
                 del self.closed[run_id]
             return None
         if record.is_top and record.kind != "block":  # a tracer that is called after this handler knows its span now
             look_for_traces(record.tree)
-        if record.parent is None:  # until its tree has ended
-            self.open[run_id] = record
+        if record.parent is not None:  # a root stays until its tree has ended
+            del self.open[run_id]
         return record
 
     def root_ended(self, tree: Tree) -> None:
         """Stop recording a tree that has ended; if it is paused, remember it as the run to resume on its threads."""
+        del self.open[tree.root_id]
         for run_id in [run_id for run_id, record in self.open.items() if record.tree is tree]:
             del self.open[run_id]
-            self.closed[run_id] = run_id == tree.root_id
+            self.closed[run_id] = False
+        self.closed[tree.root_id] = True
         if self._paused:
             self._forget_paused(tree)
         if tree.is_paused:
@@ -452,12 +454,17 @@ def look_for_traces(tree: Tree) -> None:
     The keys are ``langsmith`` (the run), ``opentelemetry`` and ``opentelemetry_span`` (trace and span, in hexadecimal
     digits), ``langfuse`` and ``mlflow`` (the traces).
     """
-    for name, ids_in in _TRACERS.items() if tree.run_ids else ():
+    for name, ids_in in _TRACERS if tree.run_ids else ():
         if name in sys.modules and (name != _LANGSMITH or not tree.events):  # LangSmith decides at the start
             try:
-                tree.trace_ids = ids_in(tree.run_ids[0]) | tree.trace_ids
+                if found := ids_in(tree.run_ids[0]):
+                    tree.trace_ids = found | tree.trace_ids
             except Exception:
                 continue  # faster than contextlib.suppress
+
+
+def _langsmith(run_id: UUID) -> dict[str, str]:
+    return {"langsmith": str(run_id)} if sys.modules[_LANGSMITH].tracing_is_enabled() is True else {}
 
 
 def _opentelemetry(run_id: UUID) -> dict[str, str]:
@@ -477,10 +484,8 @@ def _mlflow(_: UUID) -> dict[str, str]:
     return {} if span is None else {"mlflow": str(span.trace_id)}
 
 
-_TRACERS: dict[str, Callable[[UUID], dict[str, str]]] = {  # by the module that is loaded
-    _LANGSMITH: lambda run_id: (
-        {"langsmith": str(run_id)} if sys.modules[_LANGSMITH].tracing_is_enabled() is True else {}
-    ),
-    _OPENTELEMETRY: _opentelemetry,
-    _MLFLOW: _mlflow,
-}
+_TRACERS: Sequence[tuple[str, Callable[[UUID], dict[str, str]]]] = (  # with the module that is loaded
+    (_LANGSMITH, _langsmith),
+    (_OPENTELEMETRY, _opentelemetry),
+    (_MLFLOW, _mlflow),
+)

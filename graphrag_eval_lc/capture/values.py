@@ -93,8 +93,7 @@ def args_snapshot(inputs: Any, input_text: str) -> dict[str, Any]:
     """Return a deep copy of a tool's arguments; if it was called with a bare string, ``{"input": ...}``."""
     if not isinstance(inputs, (dict, Mapping)):
         return {"input": input_text}
-    args = {key: value for key, value in inputs.items() if type(value).__name__ != "ToolRuntime"}
-    return cast("dict[str, Any]", _to_plain(args, ()))
+    return {key: to_plain(value) for key, value in inputs.items() if type(value).__name__ != "ToolRuntime"}
 
 
 def document_value(document: Document) -> dict[str, Any]:
