@@ -32,8 +32,8 @@ def interpreted(tree: Tree, reported_ids: set[str], ends: set[str]) -> Part:
     are the ids of the last messages of earlier runs.
     """
     part = Part(tree, perf_counter() - tree.started if tree.elapsed_sec is None else tree.elapsed_sec)
-    of_error = list[str]()
-    part.error = None if tree.error is None else part.kept_error(tree.error, of_error)
+    part.error = None if tree.error is None else part.kept_error(tree.error)
+    of_error, part.warnings = part.warnings, []  # these come last
     run = _Interpretation(part, reported_ids, ends)
     for each in (
         run.read_events,
@@ -77,11 +77,10 @@ class _Interpretation:
 
     def read_events(self) -> None:
         """Read all events in their order, after the unanswered calls of the paused run that this one resumes."""
-        if self._tree.resumes is not None and self._tree.events:
-            root, rank = self._tree.events[0][0].scope, next(self._rank)
-            for call in self._tree.resumes.thread.waiting:
-                source = self._history.known(call.source.form)
-                self.steps.add_call(replace(call, source=source, scope=root, order=(rank, call.place), steps=[]))
+        rank = next(self._rank)
+        for call in self._tree.earlier.waiting if self._tree.events else ():
+            source, root = self._history.known(call.source.form), self._tree.events[0][0].scope
+            self.steps.add_call(replace(call, source=source, scope=root, order=(rank, call.place), steps=[]))
         for record, is_end, at in self._tree.events:
             self._event_time = at
             try:
@@ -416,8 +415,7 @@ class _Interpretation:
                 kept = replace(call, source=source, args=args, scope=None, parent=None, is_expected=False)
                 kept.is_reported = kept.has_kept_args = True
                 waiting.append(kept)
-        earlier = () if tree.resumes is None else tree.resumes.thread.message_ids
-        ids = dict.fromkeys([*earlier, *filter(None, map(messages.id_of, tree.known.values()))])
+        ids = dict.fromkeys([*tree.earlier.message_ids, *filter(None, map(messages.id_of, tree.known.values()))])
         self._part.thread = Thread(ends, dict.fromkeys([*ids, *ends][-_MOST_IDS:]), waiting)
 
 

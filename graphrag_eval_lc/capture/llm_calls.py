@@ -18,10 +18,8 @@ from graphrag_eval_lc.texts import shortened, text_of
 
 _USAGE_KEYS = ("token_usage", "usage", "usage_metadata")
 _FINISH_KEYS = ("finish_reason", "stop_reason", "stopReason", "finishReason", "done_reason")
-_FINISH_PLACES = frozenset({*_FINISH_KEYS, "incomplete_details", "status"})
-_USUAL_REASONS = frozenset({"stop", "tool_calls", "length", "end_turn", "tool_use", "max_tokens", "STOP"})
 _REPEATED = re.compile(r"(.+?)\1+")  # joined chunks of a stream: STOPSTOP
-_MODEL_KEYS = dict.fromkeys(("model_name", "model", "model_id", "ls_model_name"))  # in this order
+_MODEL_KEYS = ("model_name", "model", "model_id", "ls_model_name")
 _METADATA_KEYS = frozenset({*_MODEL_KEYS, *_USAGE_KEYS, *_FINISH_KEYS, "model_provider", "system_fingerprint"})
 # The ids that LangChain and providers assign to models' messages.
 _CLOCK_SKEW_SEC = 60.0
@@ -46,7 +44,6 @@ _COUNTS = {
     _WRITTEN_5M: (_WRITTEN_5M,),
 }
 _NAMES = {key: name for name, keys in _COUNTS.items() for key in keys}
-_RANKS = {key: rank for rank, key in enumerate(_NAMES)}
 
 
 def generated(result: object) -> tuple[Generation | None, AIMessage | None]:
@@ -118,10 +115,10 @@ def _tokens(usage: Mapping[str, Any]) -> dict[str, int]:
         if type(details) is not int and isinstance(details, (dict, Mapping)):
             flat = {**details, **flat}
     counts: dict[str, int] = {}
-    for key in sorted(_NAMES.keys() & flat.keys(), key=_RANKS.__getitem__):  # the first whole number from 0 counts
-        value = flat[key]
+    for key, name in _NAMES.items():  # the first whole number from 0 counts
+        value = flat.get(key)
         if isinstance(value, (int, float)) and not isinstance(value, bool) and value >= 0 and value % 1 == 0:
-            counts.setdefault(_NAMES[key], int(value))
+            counts.setdefault(name, int(value))
     by_time = counts.pop(_WRITTEN_5M, 0) + counts.get(_WRITTEN_1H, 0)
     if by_time:  # LangChain's sum is then 0
         counts[_WRITTEN] = max(counts.get(_WRITTEN, 0), by_time)
@@ -137,25 +134,22 @@ def _tokens(usage: Mapping[str, Any]) -> dict[str, int]:
 def model_name(*places: Any) -> str | None:
     """Return the first model name in mappings such as response metadata and invocation parameters."""
     for place in places:
-        if place and isinstance(place, (dict, Mapping)) and not _MODEL_KEYS.keys().isdisjoint(place):
-            for name in map(place.get, _MODEL_KEYS):
-                if isinstance(name, str) and name:
-                    return name
+        for name in map(place.get, _MODEL_KEYS) if isinstance(place, (dict, Mapping)) else ():
+            if isinstance(name, str) and name:
+                return name
     return None
 
 
 def _finish_reason(sources: Sequence[Mapping[str, Any]]) -> str | None:
     """Return the provider's finish reason; OpenAI's Responses API has ``incomplete_details`` or ``status`` instead."""
     for source in sources:
-        if _FINISH_PLACES.isdisjoint(source):
-            continue
         details = source.get("incomplete_details")
         reasons = [source.get(key) for key in _FINISH_KEYS]
         reasons.append(details.get("reason") if isinstance(details, Mapping) else None)
         reasons.append(source.get("status") if source.get("object") == "response" else None)
         for reason in reasons:
             if isinstance(reason, str) and reason:
-                repeated = None if reason in _USUAL_REASONS else _REPEATED.fullmatch(reason)
+                repeated = _REPEATED.fullmatch(reason)
                 return reason if repeated is None else repeated[1]
     return None
 

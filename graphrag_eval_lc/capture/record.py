@@ -5,9 +5,8 @@ copies only what others may change later: arguments, outputs, and the new part o
 """
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from time import perf_counter, time
 from typing import Any, Literal, NamedTuple
 from uuid import UUID
@@ -230,6 +229,11 @@ class Tree:
     # Ids of messages when first read, as langgraph adds ids later; of tools' also what an agent may clear or change.
     first_seen: dict[int, tuple[Any, Any, Any]] = field(default_factory=dict)
 
+    @property
+    def earlier(self) -> Thread:
+        """What the paused run that this one resumes has left."""
+        return Thread() if self.resumes is None else self.resumes.thread
+
     def read(self, value: Any, *, inputs: Any = None) -> Sequence[MessageList]:
         """Return each list of messages in a node's input or output, without the messages that were read before.
 
@@ -237,13 +241,14 @@ class Tree:
         is its state: only the lists that continue those inputs are read, up to their end.
         """
         lists: list[MessageList] = []
-        own: list[tuple[str | None, tuple[Any, Any]]] = []
-        if inputs is not None:
-            own = [(id_of(given[-1]), role_and_content(given[-1])) for given in message_lists(inputs)]
+        lasts = [messages[-1] for messages in message_lists(inputs)]
+        ids, contents = {*map(id_of, lasts)} - {None}, list(map(role_and_content, lasts))
         for messages in message_lists(value):
-            first = (end_of(messages, partial(_is_copy_of_any, own)) or 0) if own else 0
-            if inputs is not None and not first:
-                continue
+            first = 0
+            if inputs is not None:
+                first = end_of(messages, lambda item: id_of(item) in ids or role_and_content(item) in contents) or 0
+                if not first:
+                    continue
             items: list[Any] = []
             before = messages[first - 1] if first else None
             for item in reversed(messages[first:]):
@@ -382,11 +387,11 @@ class Records:
 
     def root_ended(self, tree: Tree) -> None:
         """Stop recording a tree that has ended; if it is paused, remember it as the run to resume on its threads."""
-        del self.open[tree.root_id]
+        if self.open.pop(tree.root_id, None) is not None:  # the handler was not cleared meanwhile
+            self.closed[tree.root_id] = True
         for run_id in [run_id for run_id, record in self.open.items() if record.tree is tree]:
             del self.open[run_id]
             self.closed[run_id] = False
-        self.closed[tree.root_id] = True
         if self._paused:
             self._forget_paused(tree)
         if tree.is_paused:
@@ -423,12 +428,6 @@ def calling_run_id() -> UUID | None:
     return None if config is None else getattr(config.get("callbacks"), "parent_run_id", None)
 
 
-def _is_copy_of_any(messages: Sequence[tuple[str | None, tuple[Any, Any]]], item: Any) -> bool:
-    """Return whether a message has the id, or the role and content, of one of some messages."""
-    identifier, shown = id_of(item), role_and_content(item)
-    return any(of_each == shown or (identifier and its_id == identifier) for its_id, of_each in messages)
-
-
 def is_same_version(known: Any, item: Any) -> bool:
     """Return whether two messages with one id have the same content and calls.
 
@@ -446,6 +445,7 @@ def is_same_version(known: Any, item: Any) -> bool:
 
 _MOST_LOOKS = 2  # at the first events, and at the end: a tracer may be called after this handler
 _LANGSMITH, _OPENTELEMETRY, _MLFLOW = "langsmith.utils", "opentelemetry.trace", "mlflow.tracing.fluent"
+_OPENINFERENCE = "openinference.instrumentation.langchain"
 
 
 def look_for_traces(tree: Tree) -> None:
@@ -454,38 +454,23 @@ def look_for_traces(tree: Tree) -> None:
     The keys are ``langsmith`` (the run), ``opentelemetry`` and ``opentelemetry_span`` (trace and span, in hexadecimal
     digits), ``langfuse`` and ``mlflow`` (the traces).
     """
-    for name, ids_in in _TRACERS if tree.run_ids else ():
-        if name in sys.modules and (name != _LANGSMITH or not tree.events):  # LangSmith decides at the start
-            try:
-                if found := ids_in(tree.run_ids[0]):
-                    tree.trace_ids = found | tree.trace_ids
-            except Exception:
-                continue  # faster than contextlib.suppress
-
-
-def _langsmith(run_id: UUID) -> dict[str, str]:
-    return {"langsmith": str(run_id)} if sys.modules[_LANGSMITH].tracing_is_enabled() is True else {}
-
-
-def _opentelemetry(run_id: UUID) -> dict[str, str]:
-    instrumentor = getattr(sys.modules.get("openinference.instrumentation.langchain"), "LangChainInstrumentor", None)
-    span = None if instrumentor is None else instrumentor().get_span(run_id)  # not in the context
-    span = sys.modules[_OPENTELEMETRY].get_current_span() if span is None else span
-    context = span.get_span_context()
-    if not context.is_valid:
-        return {}
-    found = {"opentelemetry": f"{context.trace_id:032x}", "opentelemetry_span": f"{context.span_id:016x}"}
-    scope = getattr(span, "instrumentation_scope", None)
-    return {**found, "langfuse": found["opentelemetry"]} if "langfuse" in str(getattr(scope, "name", "")) else found
-
-
-def _mlflow(_: UUID) -> dict[str, str]:
-    span = sys.modules[_MLFLOW].get_current_active_span()
-    return {} if span is None else {"mlflow": str(span.trace_id)}
-
-
-_TRACERS: Sequence[tuple[str, Callable[[UUID], dict[str, str]]]] = (  # with the module that is loaded
-    (_LANGSMITH, _langsmith),
-    (_OPENTELEMETRY, _opentelemetry),
-    (_MLFLOW, _mlflow),
-)
+    ids, loaded = tree.trace_ids, sys.modules
+    try:
+        for run_id in tree.run_ids[:1]:
+            if not tree.events and _LANGSMITH in loaded and loaded[_LANGSMITH].tracing_is_enabled() is True:
+                ids.setdefault("langsmith", str(run_id))  # LangSmith decides at the start
+            if _OPENTELEMETRY in loaded:
+                span = loaded[_OPENTELEMETRY].get_current_span()
+                if _OPENINFERENCE in loaded:  # its spans are not in the context
+                    span = loaded[_OPENINFERENCE].LangChainInstrumentor().get_span(run_id) or span
+                context = span.get_span_context()
+                if context.is_valid:
+                    trace_id = f"{context.trace_id:032x}"
+                    ids.setdefault("opentelemetry", trace_id)
+                    ids.setdefault("opentelemetry_span", f"{context.span_id:016x}")
+                    if "langfuse" in str(getattr(getattr(span, "instrumentation_scope", None), "name", "")):
+                        ids.setdefault("langfuse", trace_id)
+            if _MLFLOW in loaded and (active := loaded[_MLFLOW].get_current_active_span()) is not None:
+                ids.setdefault("mlflow", str(active.trace_id))
+    except Exception:  # such as a module that another thread is importing
+        return

@@ -86,15 +86,16 @@ class RunCallbacks(GraphCallbackHandler):
                 if record is not None:
                     note(record)
         finally:
-            if record is not None and record.is_top and record.kind != "block":
-                record.tree.error = error
-            if record is not None and record.parent is None:
+            if record is not None and record.is_top and not record.tree.has_ended:
                 tree = record.tree
-                with self._lock:
-                    tree.close(tree.error if error is None else error)
-                    self._records.root_ended(tree)
-                if record.tool is None or len(tree.events) > 2 or self._options.redact is not None:
-                    self._part(tree)  # without the lock, as redact is not ours; the tree changes no more
+                if record.kind != "block":
+                    tree.error = error
+                if record.parent is None:
+                    with self._lock:
+                        tree.close(tree.error if error is None else error)
+                        self._records.root_ended(tree)
+                    if record.tool is None or len(tree.events) > 2 or self._options.redact is not None:
+                        self._part(tree)  # without the lock, as redact is not ours; the tree changes no more
 
     def _part(self, tree: Tree) -> Part:
         """Return the interpretation of a tree; once the tree has ended, it is kept in place of the records."""

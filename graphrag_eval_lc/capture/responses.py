@@ -95,13 +95,11 @@ class Part:
 
     def warn_of(self, error: Exception) -> None:
         """Add a warning that a part of the run could not be interpreted."""
-        text = self.kept_error(error_text(error), list[str]())
-        self.warnings.append(f"capture could not interpret a part of the run: {text}")
+        self.warnings.append(f"capture could not interpret a part of the run: {self.kept_error(error_text(error))}")
 
-    def kept_error(self, error: str, warnings: list[str] | None = None) -> str:
-        """Return an error after redaction; ``warnings`` receives the warning if redaction fails."""
-        warnings = self.warnings if warnings is None else warnings
-        return self.tree.options.kept_text(error, "error", warnings) or _UNKNOWN_ERROR
+    def kept_error(self, error: str) -> str:
+        """Return an error after redaction."""
+        return self.tree.options.kept_text(error, "error", self.warnings) or _UNKNOWN_ERROR
 
 
 def unfinished_text(error: str | None) -> str:
@@ -179,7 +177,7 @@ def response_from(parts: Sequence[Part], options: CaptureOptions) -> Response:
         "started_at": utc_timestamp(trees[0].started_at),
         "run_id": run_ids[0] if run_ids else None,
         "run_ids": run_ids if len(run_ids) > 1 else None,
-        "trace_ids": next((tree.trace_ids for tree in trees if tree.trace_ids), None),
+        "trace_ids": next((tree.trace_ids.copy() for tree in trees if tree.trace_ids), None),
         "tags": tags,
         "metadata": metadata,
         "llm_calls": [],

@@ -10,7 +10,7 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolCall, ToolMessag
 
 from graphrag_eval_lc.capture.llm_calls import ProviderEvent, has_run_id
 from graphrag_eval_lc.capture.messages import USER, as_message, end_of, id_of, role_and_content, says_unparsed
-from graphrag_eval_lc.capture.record import MessageList, Record, Thread, ToolRun, Tree, is_same_version
+from graphrag_eval_lc.capture.record import MessageList, Record, ToolRun, Tree, is_same_version
 from graphrag_eval_lc.capture.responses import Part, Step
 from graphrag_eval_lc.capture.values import Outcome, documents_in, message_outcome, to_plain
 
@@ -40,7 +40,7 @@ class History:
     def __init__(self, tree: Tree, ends: set[str]) -> None:
         self.has_own = False  # whether any message of the run itself was read
         self._ends = ends
-        self._earlier_ids = Thread().message_ids if tree.resumes is None else tree.resumes.thread.message_ids
+        self._earlier_ids = tree.earlier.message_ids
         self._had_id = tree.had_id
         self._question: str | None = None
         self._may_replace = False  # whether input messages have ids, by which they may replace messages in a state
