@@ -133,7 +133,7 @@ def scalar_of_text(text: str) -> Term | Point | None:
     found = _TIMEDELTA.fullmatch(text)
     if found is not None:
         days, hours, minutes = (int(part or "0") for part in found.groups()[:3])
-        return Term(duration_text(0, (days * 24 + hours) * 3_600 + minutes * 60 + Decimal(found[4])), DURATION)
+        return Term(duration_of(0, days, hours * 3_600 + minutes * 60 + Decimal(found[4])), DURATION)
     found = _TEXT_POINT.fullmatch(text)
     shape, numbers = (geometry_from(found[2]) if found else None) or ("", ())
     if found is None or shape not in ("POINT(##)", "POINT(###)", "POINTZ(###)"):
@@ -275,8 +275,8 @@ def _isoformat(kind: type[date | time | datetime], name: str) -> Callable[..., T
 
 
 def _timedelta(**parts: int) -> Term:
-    seconds = Decimal(timedelta(**parts) // timedelta(microseconds=1)) / 10**6
-    return _literal(duration_text(0, seconds), f"{XSD}dayTimeDuration")
+    value = timedelta(**parts)
+    return _literal(duration_of(0, value.days, value.seconds, value.microseconds * 1_000), f"{XSD}dayTimeDuration")
 
 
 def _timezone(offset: Term, _name: str = "") -> timezone:
@@ -284,16 +284,12 @@ def _timezone(offset: Term, _name: str = "") -> timezone:
     return timezone(timedelta(seconds=int(seconds)))
 
 
-def duration_text(months: int, seconds: Decimal) -> str:
+def duration_of(months: int = 0, days: int = 0, seconds: int | Decimal = 0, nanoseconds: int = 0) -> str:
     """Return a duration in XSD's syntax, or in Neo4j's if months and seconds have different signs."""
-    if months <= 0 and seconds <= 0 and (months or seconds):
-        return f"-{duration_text(-months, -seconds)}"
-    return f"P{f'{months}M' if months else ''}T{seconds.normalize():f}S"
-
-
-def duration_of(months: int = 0, days: int = 0, seconds: int = 0, nanoseconds: int = 0) -> str:
-    """Return the text of a duration of Neo4j's driver."""
-    return duration_text(months, days * 86_400 + seconds + Decimal(nanoseconds) / 10**9)
+    seconds = days * 86_400 + seconds + Decimal(nanoseconds) / 10**9
+    sign = -1 if months <= 0 and seconds <= 0 and (months or seconds) else 1
+    of_months = f"{sign * months}M" if months else ""
+    return f"{'-' if sign < 0 else ''}P{of_months}T{(sign * seconds).normalize():f}S"
 
 
 def _date_time(*parts: int, tzinfo: Any = None, fold: int = 0) -> str:

@@ -334,10 +334,7 @@ def term_of(cell: Any, depth: int = 0) -> Term | Triple:
             parts.append(part)
         return Triple(*parts)
     if isinstance(value, int | float):
-        try:
-            value = json.dumps(value).replace("Infinity", "INF")
-        except ValueError:
-            raise UnreadableOutput("is a number of too many digits") from None
+        value = term_of_value(value).text
     elif not isinstance(value, str):
         raise UnreadableOutput('has a "value" that is not a text')
     language, direction = cell.get("xml:lang") or cell.get("lang"), cell.get("its:dir") or cell.get("direction")
