@@ -129,8 +129,10 @@ def args_text(args: Any) -> str:
     """
     if not isinstance(args, Mapping):
         return "" if args is None else shown_value(args)
-    texts = {name: value if isinstance(value, str) else json_text(value) for name, value in args.items()}
-    lines = (f"{name}:{chr(10) if chr(10) in text.strip() else ' '}{text}" for name, text in texts.items())
+    lines = []
+    for name, value in args.items():
+        text = value if isinstance(value, str) else json_text(value)
+        lines.append(f"{name}:\n{text}" if "\n" in text.strip() else f"{name}: {text}")
     return without_middle("\n".join(lines))
 
 

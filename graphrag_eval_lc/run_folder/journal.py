@@ -5,6 +5,7 @@ import threading
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
+from itertools import chain
 from os import PathLike
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -19,11 +20,11 @@ from graphrag_eval_lc.records import Key, is_error
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _ABSENT = -1
-# The keys of results that hold steps, how deep their lists are nested, and a check for each step.
-_STEPS: Final[tuple[tuple[str, int, Callable[[Mapping[str, Any]], bool]], ...]] = (
-    ("actual_steps", 1, lambda step: isinstance(step.get("name", ""), str)),
-    ("reference_steps", 2, lambda step: True),
-    ("steps_diagnosis", 2, lambda step: isinstance(step.get("score"), int | float)),
+# The keys of results that hold steps, whether these are in groups, and a check for each step.
+_STEPS: Final[tuple[tuple[str, bool, Callable[[Mapping[str, Any]], bool]], ...]] = (
+    ("actual_steps", False, lambda step: isinstance(step.get("name", ""), str)),
+    ("reference_steps", True, lambda step: True),
+    ("steps_diagnosis", True, lambda step: isinstance(step.get("score"), int | float)),
 )
 
 
@@ -339,18 +340,17 @@ def iter_results(path: str | PathLike[str]) -> Iterator[dict[str, Any]]:
 
 def wrong_steps(result: Mapping[str, Any]) -> str | None:
     """Return the key of a result whose steps do not have the form that scoring writes; None if all are right."""
-    for key, depth, is_right in _STEPS:
+    for key, is_grouped, is_right in _STEPS:
         found = result.get(key)
-        if found and not _is_nested(found, depth, is_right):
+        if not found:
+            continue
+        groups = found if is_grouped else (found,)
+        if not isinstance(groups, list | tuple) or not all(isinstance(group, list | tuple) for group in groups):
             return key
+        for step in chain.from_iterable(groups):
+            if not isinstance(step, dict | Mapping) or not is_right(step):  # checking for dict first is faster
+                return key
     return None
-
-
-def _is_nested(value: object, depth: int, is_right: Callable[[Mapping[str, Any]], bool]) -> bool:
-    """Return whether a value is a list of right mappings, nested ``depth`` deep."""
-    if depth == 0:
-        return isinstance(value, dict | Mapping) and is_right(value)  # checking for dict first is faster
-    return isinstance(value, list | tuple) and all(_is_nested(each, depth - 1, is_right) for each in value)
 
 
 def _no_result(
