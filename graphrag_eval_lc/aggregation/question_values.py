@@ -3,10 +3,10 @@
 import sys
 from array import array
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
-from itertools import chain
+from itertools import chain, repeat
 from math import fsum
 from statistics import fmean
 from typing import Any, NamedTuple
@@ -248,26 +248,25 @@ def score_values(numbers: RunValues) -> dict[str, ScoreValues]:
 
     A score that only failed samples have, to which it does not apply, is left out.
     """
-    questions = numbers.questions.values()
     measured = numbers.measured()
     uppers = {UPPER_BOUNDS[metric]: metric for metric in measured if metric in UPPER_BOUNDS}
     found: dict[str, ScoreValues] = {}
     for metric in measured:
-        if metric_spec(metric).is_spent or metric in UPPER_BOUNDS or not (values := _values(metric, questions)).every:
+        if metric_spec(metric).is_spent or metric in UPPER_BOUNDS or not (values := _values(metric, numbers)).every:
             continue
-        found[metric] = replace(values, upper=_values(uppers[metric], questions).every if metric in uppers else {})
+        found[metric] = replace(values, upper=_values(uppers[metric], numbers).every if metric in uppers else {})
     return found
 
 
-def _values(metric: str, questions: Iterable[QuestionValues]) -> ScoreValues:
+def _values(metric: str, numbers: RunValues) -> ScoreValues:
     answered: defaultdict[str, array[float]] = defaultdict(lambda: array("d"))
     every: defaultdict[str, array[float]] = defaultdict(lambda: array("d"))
-    for question in questions:
-        value = question.mean(metric)
+    sums = numbers._sums[metric]
+    means = (total / count if count else None for total, count in zip(sums.totals, sums.counts, strict=True))
+    for question, value in zip(numbers.questions.values(), chain(means, repeat(None)), strict=False):
         if value is not None:
             answered[question.template_id].append(value)
-        if question.errors:
-            value = question.score(metric)
-        if value is not None:
-            every[question.template_id].append(value)
+        score = question.score(metric) if question.errors else value
+        if score is not None:
+            every[question.template_id].append(score)
     return ScoreValues(dict(answered), dict(every))

@@ -69,8 +69,7 @@ class IndexRows:
         for reference in steps.references if len(self.prefixes) < _MOST_PREFIXES else ():
             args = reference.step.get("args")
             query = args.get("query") if isinstance(args, Mapping) else args
-            declared = query.partition("{")[0] if isinstance(query, str) else ""
-            for prefix, namespace in _PREFIX.findall(declared):
+            for prefix, namespace in _PREFIX.findall(query) if isinstance(query, str) else ():
                 self.prefixes.setdefault(prefix, namespace)
         names = {shown_name(step.get("name")) for step in steps.actual}
         row = {

@@ -60,12 +60,8 @@ def named_step(
         step = actual_steps[at]
         return at not in taken, fits(reference, step), step.get("status") == "success", at
 
-    wanted = str(name)
-    named = [
-        at
-        for at, step in enumerate(actual_steps)
-        if str(at if (identifier := step.get("id")) is None else identifier) == wanted
-    ]
+    ids = [step.get("id") for step in actual_steps]
+    named = [at for at, identifier in enumerate(ids) if str(at if identifier is None else identifier) == str(name)]
     return named[0] if len(named) == 1 else max(named, key=rank, default=None)
 
 

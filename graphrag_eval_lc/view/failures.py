@@ -127,10 +127,8 @@ def with_label(reason: str, step: Mapping[str, Any]) -> str:
 
     The label is the only text among that step's arguments. Any other reason is returned unchanged.
     """
-    if " in the output" not in reason:
-        return reason
     iri, args = step.get("output"), step.get("args")
-    if not isinstance(iri, str) or not iri or f"{iri} is " not in reason:
+    if " in the output" not in reason or not isinstance(iri, str) or not iri or f"{iri} is " not in reason:
         return reason
     texts = [value for value in args.values() if isinstance(value, str)] if isinstance(args, Mapping) else []
     return reason if len(texts) != 1 else reason.replace(iri, f"{one_line(texts[0], _LABEL)} ({iri})", 1)

@@ -311,8 +311,7 @@ class RunSummary:
         self._outcomes[sample.question_id].append(verdict.state == "right" if is_measured else None)
         if verdict.state != "unscored":
             self._right[sample.question_id] = self._right.get(sample.question_id, True) and verdict.state == "right"
-        for key, count in counts_of(result).items():
-            self._uncertain[key] += count
+        self._uncertain.update(counts_of(result))
         template = self._templates[str(result.get("template_id"))]
         template.samples += 1
         template.errors += sample.has_failed

@@ -195,16 +195,13 @@ class Spent:
         built_in.sort(key=lambda spec: (_UNITS.index(spec.unit), spec.is_part))  # totals before their parts
         own = {**metrics_of_records.get({}), **{key: each.spec for key, each in metrics_of_users.items()}}
         self._shown = {spec.key: spec for spec in (*built_in, *(spec for spec in own.values() if spec.is_spent))}
-        self._of_templates: dict[str, defaultdict[str, array[float]]] = {}
+        self._of_templates: dict[str, dict[str, array[float]]] = defaultdict(lambda: defaultdict(lambda: array("d")))
 
     def add(self, sample: SeenSample) -> None:
         """Add a sample."""
         result, judge_costs = sample.result, self._judge_costs.of(sample.result)
         self.totals.add(result, judge_costs)
-        template_id = str(result.get("template_id"))
-        if template_id not in self._of_templates:
-            self._of_templates[template_id] = defaultdict(lambda: array("d"))
-        of_template = self._of_templates[template_id]
+        of_template = self._of_templates[str(result.get("template_id"))]
         judged = [cost for cost in judge_costs if cost is not None]
         for metric in self._shown:
             given = sum(judged) if judged and metric == JUDGES_COST else result.get(metric)
