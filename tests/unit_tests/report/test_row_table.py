@@ -106,8 +106,8 @@ ASK = '{"head": {}, "boolean": true}'
     ("reference", "actual"),
     [
         (CITIES, CITIES),
-        (CITIES, "no rows"),
-        ("no rows", CITIES),
+        (CITIES, "the server is away"),
+        ("the server is away", CITIES),
         (ASK, '{"head": {}, "boolean": false}'),
         (ASK, CITIES),
         (CITIES, ASK),
