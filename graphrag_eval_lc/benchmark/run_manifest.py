@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from graphrag_eval_lc.benchmark.option_fields import recorded
-from graphrag_eval_lc.config import EvaluationConfig
+from graphrag_eval_lc.config import CaptureConfig, EvaluationConfig
 from graphrag_eval_lc.json_values import json_text, parse_json
 from graphrag_eval_lc.judges.custom_functions import CustomFunction, all_functions
 from graphrag_eval_lc.masking import masked_text, masked_values
@@ -104,6 +104,7 @@ def begun_record(
     """
     agent_config = {key: value for key, value in options.agent_config.items() if key != "callbacks"}
     documents, redact = options.capture.get("retrieval_documents", False), options.capture.get("redact")
+    nodes = dict(options.capture.get("nodes") or {})
     recorded_options = recorded(options)
     described = {
         "selection": options.selection.as_dict(),
@@ -120,6 +121,7 @@ def begun_record(
             "redact": redact if redact is None or isinstance(redact, str) else spec_of(redact),
             "keep_artifacts": options.capture.get("keep_artifacts", True),
             "keep_messages": options.capture.get("keep_messages", False),
+            **({"nodes": CaptureConfig.model_validate({"nodes": nodes}).model_dump()["nodes"]} if nodes else {}),
         },
         "judges": judges,
         **recorded_options,

@@ -377,14 +377,12 @@ class Runner:
         self._output.event(kind, question_id=sample.key[0], repeat=repeat, **fields)
 
     def _warn_of_tools_never_called(self) -> None:
-        """Warn about names in ``retrieval_documents`` that no tool had, for example because of a typing error."""
+        """Warn about tools and nodes named in the capture options that no response has, such as typing errors."""
         capture, called = self._options.capture, self._step_names
-        tools, names = capture.get("retrieval_documents", False), capture.get("step_names") or {}
-        if isinstance(tools, bool) or not called:
-            return
-        unknown = sorted(tool for tool in tools if names.get(tool, tool) not in called)
-        if unknown:
-            self._output.warn(
-                f"retrieval_documents names {', '.join(unknown)}, which no response calls; "
-                f"they call {', '.join(sorted(called))}"
-            )
+        documents, names = capture.get("retrieval_documents", False), capture.get("step_names") or {}
+        tools = () if isinstance(documents, bool) else documents
+        for option, named in (("retrieval_documents", tools), ("nodes", capture.get("nodes") or ())):
+            unknown = sorted(each for each in named if names.get(each, each) not in called)
+            if unknown and (called or option == "nodes"):
+                steps = f"they call {', '.join(sorted(called))}" if called else "they call nothing"
+                self._output.warn(f"{option} names {', '.join(unknown)}, which no response calls; {steps}")

@@ -115,6 +115,7 @@ class Record:
     loose_calls: Sequence[ToolCall] = ()  # the tool calls in its input without their message
     tool: ToolRun | None = None
     model: ModelRun | None = None
+    step_id: UUID | None = None  # of a node that is recorded as a step: the id of that step's record
 
     def __init__(
         self, run_id: UUID, kind: RunKind, parent: "Record | None", question_id: str | None, options: CaptureOptions

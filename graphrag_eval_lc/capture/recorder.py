@@ -150,10 +150,16 @@ class RunCallbacks(GraphCallbackHandler):
                 record.chain_started(inputs, kwargs.get("metadata") or {}, has_type="run_type" in kwargs)
                 if not record.has_input and not record.is_node:
                     self._records.resumed(record, is_command=inputs is not None)
+        node = self._options.nodes.get(record.name) if record is not None and record.is_node else None
+        if record is not None and node is not None:
+            record.step_id, args = uuid4(), values.node_args(node, inputs)
+            self.on_tool_start({"name": record.name}, "", run_id=record.step_id, parent_run_id=run_id, inputs=args)
 
     @_harmless
     def on_chain_end(self, outputs: Any, *, run_id: UUID, **kwargs: Any) -> None:
         """Record the output of a root run, or the messages of a node."""
+        if (record := self._records.open.get(run_id)) is not None and record.step_id is not None:
+            self.on_tool_end(values.node_output(self._options.nodes[record.name], outputs), run_id=record.step_id)
         self._end(run_id, lambda record: record.chain_ended(outputs))
 
     @_harmless
@@ -166,6 +172,8 @@ class RunCallbacks(GraphCallbackHandler):
             elif isinstance(error, ParentCommand) and record.is_node:
                 record.chain_ended(error.args)
 
+        if (record := self._records.open.get(run_id)) is not None and record.step_id is not None:
+            self.on_tool_error(error, run_id=record.step_id)
         is_error = not isinstance(error, (GraphInterrupt, ParentCommand))
         self._end(run_id, note, error_text(error) if is_error else None)
 

@@ -13,7 +13,7 @@ from langchain_core.messages import BaseMessage, ToolMessage
 from langgraph.types import Command
 from pydantic import BaseModel, ValidationError
 
-from graphrag_eval_lc.config import CaptureConfig
+from graphrag_eval_lc.config import CaptureConfig, NodeConfig
 from graphrag_eval_lc.errors import CaptureError
 from graphrag_eval_lc.json_values import json_number, json_text, parse_json
 from graphrag_eval_lc.masking import masked_secrets, masked_values
@@ -260,6 +260,32 @@ def _tool_messages(value: Any, depth: int) -> Iterator[ToolMessage]:
         yield from _tool_messages(part, depth - 1)
 
 
+# --- steps of nodes ---
+
+
+def node_args(node: NodeConfig, inputs: Any) -> dict[str, Any]:
+    """Return the arguments of a node's step, without those that its input lacks."""
+    found = {name: part_at(inputs, path) for name, path in node.args.items()}
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def node_output(node: NodeConfig, returned: Any) -> Any:
+    """Return what a node's step returns; of a Command, its update."""
+    return part_at(returned.update if isinstance(returned, Command) else returned, node.output)
+
+
+def part_at(value: Any, path: str | None) -> Any:
+    """Return the part of a state or another value at a path of keys, attributes and indices; None if it is missing."""
+    for key in path.split(".") if path is not None else ():
+        if isinstance(value, Mapping):
+            value = value.get(key)
+        elif isinstance(value, list | tuple) and key.isdigit():
+            value = value[int(key)] if int(key) < len(value) else None
+        else:
+            value = getattr(value, key, None)
+    return value
+
+
 # --- the options of a handler ---
 
 
@@ -268,6 +294,7 @@ class CaptureKeywords(TypedDict, total=False):
 
     step_names: Mapping[str, str] | None
     retrieval_documents: bool | Collection[str]
+    nodes: Mapping[str, Mapping[str, Any] | NodeConfig] | None
     max_output_chars: int | None
     redact: Callable[[Any], Any] | Literal["secrets"] | None
     keep_artifacts: bool
@@ -283,7 +310,7 @@ class CaptureOptions:
             hint = 'Give "secrets", or a function that returns what is kept in place of its argument.'
             raise CaptureError(f"{redact!r:.80} is not a value of the option", key="redact", hint=hint)
         tools = given.get("retrieval_documents")
-        options = {**given, "step_names": given.get("step_names") or {}}
+        options = {**given, "step_names": given.get("step_names") or {}, "nodes": given.get("nodes") or {}}
         if isinstance(tools, tuple | set | frozenset):
             options["retrieval_documents"] = list(tools)
         try:
@@ -295,7 +322,7 @@ class CaptureOptions:
             raise CaptureError(text, key=name, hint=f"{found['msg']}.") from error
         self.redact: Callable[[Any], Any] | None = redact if callable(redact) else redact and masked_secrets
         self.redacts_answers = self.redact is masked_secrets  # a function of the user does not get the answer
-        self.step_names = dict(checked.step_names)
+        self.step_names, self.nodes = dict(checked.step_names), dict(checked.nodes)
         self.max_output_chars = checked.max_output_chars
         self.keep_artifacts, self.keep_messages = checked.keep_artifacts, checked.keep_messages
         self._retrieval_documents = checked.retrieval_documents

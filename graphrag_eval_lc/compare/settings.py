@@ -14,7 +14,7 @@ _CUSTOM, _EMBEDDING = "custom_evaluations", "llm.embedding"
 _BY_PARTS = ("steps", "llm")
 _OTHERS = (_CUSTOM, "retrieval", "prices", ANSWER_GROUNDING, ANSWER_CHECKS)
 _SECTIONS = ("steps", "sparql", "llm", "judges", *(judge.key for judge in JUDGES), *_OTHERS)
-_RECORDED_BY = ("step_names", "retrieval_documents", "max_output_chars", "redact")
+_RECORDED_BY = ("step_names", "retrieval_documents", "nodes", "max_output_chars", "redact")
 _MOST_NAMED = 4
 
 

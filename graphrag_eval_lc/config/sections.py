@@ -374,6 +374,24 @@ def _function_spec(value: Any) -> Any:
     return value
 
 
+class NodeConfig(Section):
+    """What of a node of a graph is a step, if the node queries the graph without a tool.
+
+    Attributes:
+        args: The step's arguments: for each name the keys that lead to its value in the node's input, which is usually
+            the state, such as ``{query: statement}``. What the input lacks is left out.
+        output: The keys that lead to the results in what the node returns, such as ``cyphers.0.records``; None: all of
+            it.
+
+    Example:
+        >>> NodeConfig(args={"query": "cypher_statement"}, output="records").output
+        'records'
+    """
+
+    args: dict[_NonEmptyText, Annotated[str, AfterValidator(_path_of_keys)]] = Field(default_factory=dict)
+    output: Annotated[str, AfterValidator(_path_of_keys)] | None = None
+
+
 class CaptureConfig(Section):
     """What is kept of the agent's runs; see ``GraphRAGEvalCallbackHandler``.
 
@@ -384,6 +402,7 @@ class CaptureConfig(Section):
             reference steps, and may still change when a run is scored again.
         retrieval_documents: Whether the output of a retriever tool is its documents, as a JSON array of ``{id, text}``:
             true for all tools, or the names of some.
+        nodes: The nodes of a LangGraph graph that query it without a tool, by name: each run of such a node is a step.
         max_output_chars: The length in characters to which outputs and errors of steps are cut; None: uncut.
         redact: A function that is applied to args, outputs, artifacts, errors and messages before they are kept:
             ``package.module:function`` or ``path/to/file.py:function``, relative to the current folder; or
@@ -398,6 +417,7 @@ class CaptureConfig(Section):
 
     step_names: dict[_NonEmptyText, _NonEmptyText] = Field(default_factory=dict)
     retrieval_documents: Annotated[bool | list[str], BeforeValidator(_switch_or_names)] = False
+    nodes: dict[_NonEmptyText, NodeConfig] = Field(default_factory=dict)
     max_output_chars: int | None = Field(default=None, ge=0)
     redact: Annotated[str | None, BeforeValidator(_function_spec)] = None
     keep_artifacts: bool = True

@@ -124,6 +124,7 @@ def test_python_options_override_the_capture_config(redacting: Path) -> None:
     assert capture == {
         "step_names": {},
         "retrieval_documents": ["a"],
+        "nodes": {},
         "max_output_chars": None,
         "keep_artifacts": False,
         "keep_messages": True,

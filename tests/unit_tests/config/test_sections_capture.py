@@ -20,6 +20,7 @@ def test_options_are_read_from_a_file(tmp_path: Path) -> None:
         "capture:\n"
         "  step_names: {search_docs: retrieval}\n"
         "  retrieval_documents: [search_docs]\n"
+        "  nodes: {execute: {args: {query: statement}, output: rows.0}}\n"
         "  max_output_chars: 0\n"
         "  redact: package.module:clean\n"
         "  keep_artifacts: false\n"
@@ -28,6 +29,7 @@ def test_options_are_read_from_a_file(tmp_path: Path) -> None:
     assert load_config(path).capture.model_dump() == {
         "step_names": {"search_docs": "retrieval"},
         "retrieval_documents": ["search_docs"],
+        "nodes": {"execute": {"args": {"query": "statement"}, "output": "rows.0"}},
         "max_output_chars": 0,
         "redact": "package.module:clean",
         "keep_artifacts": False,
@@ -45,6 +47,9 @@ def test_options_are_read_from_a_file(tmp_path: Path) -> None:
         ({"retrieval_documents": [3]}, "Give true, false or a list of tool names."),
         ({"retrieval_documents": [""]}, "Give true, false or a list of tool names."),
         ({"retrieval_documents": None}, "Give true, false or a list of tool names."),
+        ({"nodes": ["execute"]}, "key capture.nodes: ['execute'] is not allowed here"),
+        ({"nodes": {"execute": {"out": "rows"}}}, "Did you mean output?"),
+        ({"nodes": {"execute": {"output": "rows."}}}, "key capture.nodes.execute.output: "),
         ({"max_output_chars": -1}, "key capture.max_output_chars: -1 is not allowed here"),
         ({"max_output_chars": True}, "key capture.max_output_chars: True is not allowed here"),
         (
