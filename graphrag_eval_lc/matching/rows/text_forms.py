@@ -337,11 +337,8 @@ def _barred(lines: Sequence[str], head: int) -> _Table | None:
             raise CutOutput("a Markdown table breaks off")
         form, is_table = "Markdown table", True
     else:
-        form, is_table = "table with bars", bool(rows) and all(map(_IDENTIFIER.fullmatch, names))
-        dashes, is_table = (
-            len(names),
-            is_table and {len(names)} == set(map(len, rows)) and lines[head].lstrip()[0] != "|",
-        )
+        are_rows = {len(names)} == set(map(len, rows)) and lines[head].lstrip()[0] != "|"
+        form, is_table, dashes = "table with bars", are_rows and all(map(_IDENTIFIER.fullmatch, names)), len(names)
         if all(cell[:1] in {'"', "<", "-", "_"} for line in body for cell in map(str.strip, line.split("|"))):
             rows = [["" if cell == "-" else cell for cell in row] for row in rows]  # rdflib's unbound cells
     return (form, [names, *rows], end) if is_table and dashes == len(names) else None
