@@ -201,6 +201,9 @@ class Thread(NamedTuple):
     waiting: Sequence[Any] = ()  # its unanswered calls
 
 
+NOTHING_LEFT = Thread()
+
+
 @dataclass(slots=True, eq=False, repr=False)
 class Tree:
     """The records of one root run or block, in the order of their events. A tree that has ended does not change."""
@@ -225,7 +228,7 @@ class Tree:
     started_at: float = field(default_factory=time)
     elapsed_sec: float | None = None
     paused_at: str | None = None  # the id of langgraph's checkpoint at the pause
-    thread: Thread = field(default_factory=Thread)  # what it leaves, once it is interpreted
+    thread: Thread = NOTHING_LEFT  # what it leaves, once it is interpreted
     known: dict[Any, Any] = field(default_factory=dict)  # the messages read so far, by id and by object
     # Ids of messages when first read, as langgraph adds ids later; of tools' also what an agent may clear or change.
     first_seen: dict[int, tuple[Any, Any, Any]] = field(default_factory=dict)
@@ -233,7 +236,7 @@ class Tree:
     @property
     def earlier(self) -> Thread:
         """What the paused run that this one resumes has left."""
-        return Thread() if self.resumes is None else self.resumes.thread
+        return NOTHING_LEFT if self.resumes is None else self.resumes.thread
 
     def read(self, value: Any, *, inputs: Any = None) -> Sequence[MessageList]:
         """Return each list of messages in a node's input or output, without the messages that were read before.

@@ -7,7 +7,7 @@ from typing import Any, Literal, cast
 from uuid import UUID
 
 from graphrag_eval_lc.capture.llm_calls import Table, ranges
-from graphrag_eval_lc.capture.record import Thread, Tree
+from graphrag_eval_lc.capture.record import NOTHING_LEFT, Thread, Tree
 from graphrag_eval_lc.capture.values import CaptureOptions, Outcome, shown_config, to_plain, utc_timestamp
 from graphrag_eval_lc.errors import CaptureError
 from graphrag_eval_lc.masking import masked_text
@@ -89,7 +89,7 @@ class Part:
     unanswered: list[tuple[str, str | None]] = field(default_factory=list)
     unparsed: list[tuple[str, str | None]] = field(default_factory=list)
     cached_models: int = 0  # how many model calls langgraph's cache of nodes answered
-    thread: Thread = field(default_factory=Thread)  # what it leaves to the next run
+    thread: Thread = NOTHING_LEFT  # what it leaves to the next run
     messages: Table = field(default_factory=dict)  # the messages and tools of its model calls, if they are kept
     tools: Table = field(default_factory=dict)
 
