@@ -7,12 +7,11 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from datetime import datetime
+from datetime import UTC, datetime
 from decimal import Decimal
 from enum import IntEnum
 from fractions import Fraction
 from functools import partial
-from itertools import repeat
 from typing import Any, Final, TypeAlias
 
 XSD: Final = "http://www.w3.org/2001/XMLSchema#"
@@ -92,20 +91,29 @@ _PLAIN: Final = re.compile(r"(?:-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?\n)*")
 _PLAIN_INTEGERS: Final = re.compile(r"(?:-?[0-9]+\n)*")
 
 
-def numbers_by_kind(texts: Sequence[str], datatype: str | None) -> dict[NumberKind, dict[str, Number]]:
-    """Return the numbers among texts by kind; without a datatype, whole numbers are integers, others doubles."""
+def plain_numbers(texts: Sequence[str], datatype: str | None) -> tuple[list[float], NumberKind | None] | None:
+    """Return numbers that are all short and plain, as nearly always, and their kind if it is one; None for others."""
     kind = None if datatype is None else NUMBER_KINDS[datatype]
     form = _PLAIN_INTEGERS if kind == NumberKind.INTEGER else _PLAIN
     longest = _EXACT_DIGITS if kind is None or kind < NumberKind.DOUBLE else MAX_NUMBER_LENGTH
     joined = "\n".join([*texts, ""])
     is_plain = joined.count("\n") == len(texts) and form.fullmatch(joined)  # a text may have lines of numbers
-    numbers: dict[str, Number]
-    if is_plain and max(map(len, texts), default=0) <= longest:  # nearly always
-        numbers = dict(zip(texts, map(float, texts), strict=True))
-    else:
+    if not is_plain or max(map(len, texts), default=0) > longest:
+        return None
+    if kind is None and (points := joined.count(".")) in (0, len(texts)):
+        kind = NumberKind.DOUBLE if points else NumberKind.INTEGER
+    return list(map(float, texts)), kind
+
+
+def numbers_by_kind(texts: Sequence[str], datatype: str | None) -> dict[NumberKind, dict[str, Number]]:
+    """Return the numbers among texts by kind; without a datatype, whole numbers are integers, others doubles."""
+    plain, numbers = plain_numbers(texts, datatype), dict[str, Number]()
+    if plain is None:
         numbers = {text: number for text in texts if (number := number_from(text, datatype)) is not None}
-    if kind is not None:
-        return {kind: numbers}
+    else:
+        numbers.update(zip(texts, plain[0], strict=True))
+    if datatype is not None:
+        return {NUMBER_KINDS[datatype]: numbers}
     whole = {text: number for text, number in numbers.items() if text.lstrip("-").isdigit()}
     others = {text: number for text, number in numbers.items() if text not in whole}
     return {kind: some for kind, some in ((NumberKind.INTEGER, whole), (NumberKind.DOUBLE, others)) if some}
@@ -156,9 +164,10 @@ _DAY: Final = re.compile(_DATE)
 _WITH_SECONDS: Final = 2  # colons
 
 
-def time_from(text: str, name: str) -> Value | None:
+def time_from(text: str, name: str) -> Value | str | None:
     """Read a point in time, a date or a time of day, as XSD, SQL, Cypher and JSON write it; None for other texts.
 
+    The value of an instant of whole seconds is its text in UTC, so that columns of such texts need not be read.
     Values with a zone are converted to UTC: a date by its start, a time of day on a fixed reference day, as in XPath.
     A date is its start, as databases and pandas make points in time of dates.
     """
@@ -175,10 +184,14 @@ def time_from(text: str, name: str) -> Value | None:
         when = datetime.fromisoformat(whole + zone)  # equal to all that are the same instant
     except ValueError:  # no such day
         return None
-    return "dateTime" if kind == "date" else kind, when, (fraction or "").rstrip(".0")
+    fraction = (fraction or "").rstrip(".0")
+    if zone and kind != "time" and not fraction:
+        with suppress(OverflowError):  # an instant before the year 1 or after 9999
+            return when.astimezone(UTC).isoformat().replace("+00:00", "Z")
+    return "dateTime" if kind == "date" else kind, when, fraction
 
 
-def untyped_time_from(text: str) -> Value | None:
+def untyped_time_from(text: str) -> Value | str | None:
     """Read a point in time, a date, or a time of day with a zone; 2020-01-01-05 (an id) and 10:15-12 are texts."""
     if ":" not in text or text != text.strip(_WHITE_SPACE):
         return time_from(text, "date") if _DAY.fullmatch(text) else None
@@ -232,18 +245,13 @@ def geometry_from(text: str) -> Value | None:
 _PLAIN_TIMES: Final = re.compile(r"(?:[0-9]{4}-[0-9]{2}-[0-9]{2}T(?:[01][0-9]|2[0-3])(?::[0-5][0-9]){2}Z\n)+")
 
 
-def values_by_text(texts: Sequence[str], datatype: str | None) -> dict[str, Value]:
-    """Return the times, durations or geometries among texts; those of many instants in UTC are read faster."""
-    if datatype in (None, f"{XSD}dateTime", f"{XSD}dateTimeStamp") and _PLAIN_TIMES.fullmatch("\n".join([*texts, ""])):
-        with suppress(ValueError):  # no such day, or a text with several lines
-            return dict(
-                zip(texts, zip(repeat("dateTime"), map(datetime.fromisoformat, texts), repeat("")), strict=False)
-            )
-    _, read = VALUE_READERS[datatype]
-    return {text: value for text in texts if (value := read(text)) is not None}
+def are_plain_times(texts: Sequence[str]) -> bool:
+    """Return whether all texts are points in time as XSD writes them in UTC, so that equal ones have equal texts."""
+    joined = "\n".join([*texts, ""])
+    return joined.count("\n") == len(texts) and _PLAIN_TIMES.fullmatch(joined) is not None
 
 
-VALUE_READERS: Final[Mapping[str | None, tuple[str, Callable[[str], Value | None]]]] = {
+VALUE_READERS: Final[Mapping[str | None, tuple[str, Callable[[str], Value | str | None]]]] = {
     None: ("times", untyped_time_from),
     **{XSD + name: ("times", partial(time_from, name=name)) for name in ("dateTime", "dateTimeStamp", "date", "time")},
     **{XSD + name: ("durations", duration_from) for name in ("duration", "dayTimeDuration", "yearMonthDuration")},
