@@ -164,10 +164,9 @@ _DAY: Final = re.compile(_DATE)
 _WITH_SECONDS: Final = 2  # colons
 
 
-def time_from(text: str, name: str) -> Value | str | None:
+def time_from(text: str, name: str) -> Value | None:
     """Read a point in time, a date or a time of day, as XSD, SQL, Cypher and JSON write it; None for other texts.
 
-    The value of an instant of whole seconds is its text in UTC, so that columns of such texts need not be read.
     Values with a zone are converted to UTC: a date by its start, a time of day on a fixed reference day, as in XPath.
     A date is its start, as databases and pandas make points in time of dates.
     """
@@ -184,14 +183,18 @@ def time_from(text: str, name: str) -> Value | str | None:
         when = datetime.fromisoformat(whole + zone)  # equal to all that are the same instant
     except ValueError:  # no such day
         return None
-    fraction = (fraction or "").rstrip(".0")
-    if zone and kind != "time" and not fraction:
-        with suppress(OverflowError):  # an instant before the year 1 or after 9999
-            return when.astimezone(UTC).isoformat().replace("+00:00", "Z")
-    return "dateTime" if kind == "date" else kind, when, fraction
+    return "dateTime" if kind == "date" else kind, when, (fraction or "").rstrip(".0")
 
 
-def untyped_time_from(text: str) -> Value | str | None:
+def text_of_instant(value: Value) -> Value | str:
+    """Return an instant of whole seconds as XSD writes it in UTC; any other value as it is."""
+    if value[0] == "dateTime" and value[1].tzinfo is not None and not value[2]:
+        with suppress(OverflowError):  # before the year 1 or after 9999
+            return value[1].astimezone(UTC).isoformat().replace("+00:00", "Z")  # type: ignore[no-any-return]
+    return value
+
+
+def untyped_time_from(text: str) -> Value | None:
     """Read a point in time, a date, or a time of day with a zone; 2020-01-01-05 (an id) and 10:15-12 are texts."""
     if ":" not in text or text != text.strip(_WHITE_SPACE):
         return time_from(text, "date") if _DAY.fullmatch(text) else None
@@ -251,7 +254,7 @@ def are_plain_times(texts: Sequence[str]) -> bool:
     return joined.count("\n") == len(texts) and _PLAIN_TIMES.fullmatch(joined) is not None
 
 
-VALUE_READERS: Final[Mapping[str | None, tuple[str, Callable[[str], Value | str | None]]]] = {
+VALUE_READERS: Final[Mapping[str | None, tuple[str, Callable[[str], Value | None]]]] = {
     None: ("times", untyped_time_from),
     **{XSD + name: ("times", partial(time_from, name=name)) for name in ("dateTime", "dateTimeStamp", "date", "time")},
     **{XSD + name: ("durations", duration_from) for name in ("duration", "dayTimeDuration", "yearMonthDuration")},

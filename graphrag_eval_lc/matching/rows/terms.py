@@ -44,6 +44,7 @@ from graphrag_eval_lc.matching.rows.numbers_and_times import (
     numbers_are_equal,
     numbers_by_kind,
     plain_numbers,
+    text_of_instant,
 )
 from graphrag_eval_lc.matching.rows.results import NO_LITERALS, Shape, SparqlResults, Term, TermColumn, Triple
 from graphrag_eval_lc.records import relative_tolerance
@@ -395,6 +396,7 @@ class Keys:
             of.keys.update(zip(numbers, found, strict=True))
         left = [text for text in new if text not in of.keys] if of.read else []
         read: dict[str, Any] = {text: value for text in left if of.read and (value := of.read(text)) is not None}
+        read = {text: text_of_instant(value) for text, value in read.items()}  # columns of such texts are not read
         if of.datatype == WKT_LITERAL:
             keys_of = self._coordinates.add if adds else self._coordinates.find
             read = {text: (shape, *keys_of(numbers, NumberKind.DOUBLE)) for text, (shape, numbers) in read.items()}
