@@ -72,8 +72,11 @@ def message_lists(value: Any, depth: int = _MAX_DEPTH) -> list[Sequence[Any]]:
     else:
         return []
     found: list[Sequence[Any]] = []
-    for part in islice(parts, _MAX_BREADTH):
-        if type(part) not in _SCALARS:
+    for part in islice(parts, _MAX_BREADTH) if depth > 1 else ():
+        kind = type(part)
+        if kind is list and part and isinstance(part[0], BaseMessage):
+            found.append(part)  # as in most states
+        elif kind not in _SCALARS:
             found += message_lists(part, depth - 1)
     return found
 

@@ -5,7 +5,7 @@ copies only what others may change later: arguments, outputs, and the new part o
 """
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from time import perf_counter, time
 from typing import Any, Literal, NamedTuple
@@ -449,7 +449,6 @@ def is_same_version(known: Any, item: Any) -> bool:
 
 _MOST_LOOKS = 2  # at the first events, and at the end: a tracer may be called after this handler
 _LANGSMITH, _OPENTELEMETRY, _MLFLOW = "langsmith.utils", "opentelemetry.trace", "mlflow.tracing.fluent"
-_OPENINFERENCE = "openinference.instrumentation.langchain"
 
 
 def look_for_traces(tree: Tree) -> None:
@@ -458,23 +457,38 @@ def look_for_traces(tree: Tree) -> None:
     The keys are ``langsmith`` (the run), ``opentelemetry`` and ``opentelemetry_span`` (trace and span, in hexadecimal
     digits), ``langfuse`` and ``mlflow`` (the traces).
     """
-    ids, loaded = tree.trace_ids, sys.modules
-    try:
-        for run_id in tree.run_ids[:1]:
-            if not tree.events and _LANGSMITH in loaded and loaded[_LANGSMITH].tracing_is_enabled() is True:
-                ids.setdefault("langsmith", str(run_id))  # LangSmith decides at the start
-            if _OPENTELEMETRY in loaded:
-                span = loaded[_OPENTELEMETRY].get_current_span()
-                if _OPENINFERENCE in loaded:  # its spans are not in the context
-                    span = loaded[_OPENINFERENCE].LangChainInstrumentor().get_span(run_id) or span
-                context = span.get_span_context()
-                if context.is_valid:
-                    trace_id = f"{context.trace_id:032x}"
-                    ids.setdefault("opentelemetry", trace_id)
-                    ids.setdefault("opentelemetry_span", f"{context.span_id:016x}")
-                    if "langfuse" in str(getattr(getattr(span, "instrumentation_scope", None), "name", "")):
-                        ids.setdefault("langfuse", trace_id)
-            if _MLFLOW in loaded and (active := loaded[_MLFLOW].get_current_active_span()) is not None:
-                ids.setdefault("mlflow", str(active.trace_id))
-    except Exception:  # such as a module that another thread is importing
-        return
+    for name, ids_in in _TRACERS if tree.run_ids else ():
+        if name in sys.modules and (name != _LANGSMITH or not tree.events):  # LangSmith decides at the start
+            try:
+                if found := ids_in(tree.run_ids[0]):
+                    tree.trace_ids = found | tree.trace_ids
+            except Exception:
+                continue  # faster than contextlib.suppress
+
+
+def _langsmith(run_id: UUID) -> dict[str, str]:
+    return {"langsmith": str(run_id)} if sys.modules[_LANGSMITH].tracing_is_enabled() is True else {}
+
+
+def _opentelemetry(run_id: UUID) -> dict[str, str]:
+    instrumentor = getattr(sys.modules.get("openinference.instrumentation.langchain"), "LangChainInstrumentor", None)
+    span = None if instrumentor is None else instrumentor().get_span(run_id)  # not in the context
+    span = sys.modules[_OPENTELEMETRY].get_current_span() if span is None else span
+    context = span.get_span_context()
+    if not context.is_valid:
+        return {}
+    found = {"opentelemetry": f"{context.trace_id:032x}", "opentelemetry_span": f"{context.span_id:016x}"}
+    scope = getattr(span, "instrumentation_scope", None)
+    return {**found, "langfuse": found["opentelemetry"]} if "langfuse" in str(getattr(scope, "name", "")) else found
+
+
+def _mlflow(_: UUID) -> dict[str, str]:
+    span = sys.modules[_MLFLOW].get_current_active_span()
+    return {} if span is None else {"mlflow": str(span.trace_id)}
+
+
+_TRACERS: Sequence[tuple[str, Callable[[UUID], dict[str, str]]]] = (  # with the module that is loaded
+    (_LANGSMITH, _langsmith),
+    (_OPENTELEMETRY, _opentelemetry),
+    (_MLFLOW, _mlflow),
+)

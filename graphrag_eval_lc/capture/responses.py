@@ -177,7 +177,7 @@ def response_from(parts: Sequence[Part], options: CaptureOptions) -> Response:
         "started_at": utc_timestamp(trees[0].started_at),
         "run_id": run_ids[0] if run_ids else None,
         "run_ids": run_ids if len(run_ids) > 1 else None,
-        "trace_ids": next((tree.trace_ids.copy() for tree in trees if tree.trace_ids), None),
+        "trace_ids": next((tree.trace_ids for tree in trees if tree.trace_ids), None),
         "tags": tags,
         "metadata": metadata,
         "llm_calls": [],
