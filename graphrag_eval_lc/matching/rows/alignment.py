@@ -310,20 +310,28 @@ class Search:
     @cached_property
     def _overlaps(self) -> list[dict[str, float]]:
         """For each required column: the share of cells with equal values in actual columns that have any."""
-        keys, overlaps = self.keys, []
-        cells = keys.reference.row_count + keys.actual.row_count
+        keys = self.keys
+        counts = {name: dict(Counter(keys.column(name).keys)) for name in keys.actual.columns}
         # Columns without common values usually have different ranges of keys: a quick way to exclude them.
-        columns = {name: keys.column(name) for name in keys.actual.columns if keys.may_share(name)}
-        ranges = {name: (min(column.distinct), max(column.distinct)) for name, column in columns.items()}
+        ranges = {name: (min(count), max(count)) for name, count in counts.items()}
+        overlaps: list[dict[str, float]] = []
         for name, column in keys.required.items():
-            least, most = min(column.distinct), max(column.distinct)
-            found = {}
+            own, found = dict(Counter(column.keys)), {}
+            least, most = min(own), max(own)
             for other, (other_least, other_most) in ranges.items():
-                is_possible = least <= other_most and other_least <= most and (not keys.are_graphs or other == name)
-                if is_possible and (common := column.common_cells(columns[other])):
-                    found[other] = 2 * common / cells
+                if least <= other_most and other_least <= most and (not keys.are_graphs or other == name):
+                    cells = _common_cells(own, counts[other])
+                    if cells:
+                        found[other] = 2 * cells / (keys.reference.row_count + keys.actual.row_count)
             overlaps.append(found)
         return overlaps
+
+
+def _common_cells(counts: Mapping[int, int], other: Mapping[int, int]) -> int:
+    if counts == other:  # as a rule, if a column matches
+        return sum(counts.values())
+    common = counts.keys() & other.keys()
+    return sum(map(min, map(counts.__getitem__, common), map(other.__getitem__, common)))
 
 
 def _kinds(column: TermColumn) -> set[str]:

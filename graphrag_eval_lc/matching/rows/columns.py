@@ -7,9 +7,8 @@ its steps, so that it stops at the same bound on every machine.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from itertools import chain, combinations, repeat
-from operator import itemgetter
 from typing import Final, NamedTuple, TypeAlias
 
 from graphrag_eval_lc.matching.rows.terms import KeyColumn, Keys, RowsAs
@@ -27,9 +26,6 @@ MAX_STEPS: Final = 20_000_000
 """The number of cells that the search may look at, which takes a few seconds."""
 
 _STEPS_OF_A_CHOICE: Final = 20
-_FEW_ROWS: Final = 1_000
-"""In tables of so few rows, texts are compared first, which is enough for most matches. In large ones it takes longer
-than keys."""
 
 
 class SearchBoundError(Exception):
@@ -70,27 +66,26 @@ def find_columns(keys: Keys, budget: Budget) -> dict[str, str] | None:
     """Return an actual column for each required one, so that the rows are equal; None if that is impossible."""
     names, rows_as = list(keys.actual.columns), keys.rules.rows_as
     same = namesakes(keys.names, names)
-    has_same_names, is_small = len(same) == len(keys.names), keys.reference.row_count <= _FEW_ROWS
-    if is_small and (found := _found_by_texts(keys, same)) is not None:
+    if len(same) == len(keys.names):
+        if _have_same_texts(keys, same):
+            return same
+        if _rows_are_equal(list(keys.required.values()), list(map(keys.column, same.values())), rows_as, budget):
+            return same
+    elif not keys.are_graphs and (found := _columns_of_same_texts(keys)) is not None:
         return found
-    required = list(keys.required.values())
-    if has_same_names and _rows_are_equal(required, [*map(keys.column, same.values())], rows_as, budget):
-        return same
     if keys.are_graphs or len(names) < len(keys.names):
         return None
-    columns = {name: keys.column(name) for name in names if keys.may_share(name, 1)}  # all its cells are required ones
+    columns = {name: keys.column(name) for name in names}
     by_content: dict[Hashable, list[str]] = {}
     for name, column in columns.items():
         by_content.setdefault(_content(column, rows_as), []).append(name)
-    candidates: list[list[str]] = []
+    required, candidates = list(keys.required.values()), []
     for name, column in keys.required.items():
         candidates.append(_by_name_first(name, by_content.get(_content(column, rows_as), [])))
         if not candidates[-1]:
             return None
     choices = iter([[alike[0] for alike in candidates]])
     if any(len(alike) > 1 for alike in candidates):
-        if not is_small and (found := _found_by_texts(keys, same)) is not None:
-            return found
         choices = _choices(required, columns, candidates, rows_as, budget)
     for chosen in choices:
         budget.spend(_STEPS_OF_A_CHOICE + len(required) * len(required[0].keys) // 4)
@@ -100,26 +95,30 @@ def find_columns(keys: Keys, budget: Budget) -> dict[str, str] | None:
     return None
 
 
-def _found_by_texts(keys: Keys, same: Mapping[str, str]) -> dict[str, str] | None:
-    """Return actual columns with the same texts as the required ones, those of the same names if there are some."""
-    found = dict(same)
-    if len(found) < len(keys.names):
-        by_content: dict[Hashable, list[str]] = {}  # each column is hashed once, however many are required
-        for name, column in () if keys.are_graphs else keys.actual.columns.items():
-            if column.is_plain:
-                by_content.setdefault((column.shapes, frozenset(column.texts)), []).append(name)
-        for name in keys.names:
-            column = keys.reference.columns[name]
-            alike = by_content.get((column.shapes, frozenset(column.texts)), []) if column.is_plain else []
-            if not alike:
-                return None
-            found[name] = _by_name_first(name, alike)[0]
-            alike.remove(found[name])
-    columns = [(keys.reference.columns[name], keys.actual.columns[found[name]]) for name in keys.names]
-    if not all(column.is_plain and column.shapes == other.shapes for column, other in columns):
-        return None
-    texts, actual_texts = ([column.texts for column in side] for side in zip(*columns, strict=True))
-    return {name: found[name] for name in keys.names} if _same_rows(texts, actual_texts, keys.rules.rows_as) else None
+def _have_same_texts(keys: Keys, columns: Mapping[str, str]) -> bool:
+    """Return whether columns have exactly the texts of the required rows; a fast check that most matches pass."""
+    required = [keys.reference.columns[name] for name in columns]
+    found = [keys.actual.columns[name] for name in columns.values()]
+    if not all(one.is_plain and one.shapes == other.shapes for one, other in zip(required, found, strict=True)):
+        return False
+    return _same_rows([column.texts for column in required], [column.texts for column in found], keys.rules.rows_as)
+
+
+def _columns_of_same_texts(keys: Keys) -> dict[str, str] | None:
+    """Return the actual columns with the same texts as the required ones, if their rows are also the same."""
+    by_content: dict[Hashable, list[str]] = {}  # each column is hashed once, however many are required
+    for name, column in keys.actual.columns.items():
+        if column.is_plain:
+            by_content.setdefault((column.shapes, frozenset(column.texts)), []).append(name)
+    found: dict[str, str] = {}
+    for name in keys.names:
+        column = keys.reference.columns[name]
+        alike = by_content.get((column.shapes, frozenset(column.texts)), []) if column.is_plain else []
+        if not alike:
+            return None
+        found[name] = _by_name_first(name, alike)[0]
+        alike.remove(found[name])
+    return found if _have_same_texts(keys, found) else None
 
 
 def _by_name_first(name: str, columns: Sequence[str]) -> list[str]:
@@ -148,7 +147,7 @@ def _content(column: KeyColumn, rows_as: RowsAs) -> Hashable:
     """Return what any two columns that match have in common."""
     blanks = Counter(label for labels in column.blanks.values() for label in labels) if column.blanks else {}
     if rows_as == "set":
-        return column.distinct, len(blanks)
+        return frozenset(column.keys), len(blanks)
     cells = tuple(column.keys) if rows_as == "list" else frozenset(Counter(column.keys).items())
     return cells, tuple(sorted(blanks.values()))
 
@@ -272,11 +271,6 @@ def _without_labels(cells: _Cells) -> _Cells:
     return [(cell[0], times[cell]) if isinstance(cell, tuple) else cell for cell in cells] if times else cells
 
 
-def _are_one_to_one(rows: Iterable[tuple[tuple[_Node, ...], tuple[_Node, ...]]]) -> bool:
-    pairs = {pair for nodes, actual in rows for pair in zip(nodes, actual, strict=True)}
-    return len(dict(pairs)) == len({other: node for node, other in pairs}) == len(pairs)
-
-
 class BlankNodes:
     """The blank nodes of two results whose rows are otherwise equal, coloured by the rows in which they occur."""
 
@@ -291,22 +285,19 @@ class BlankNodes:
             self._sides.append(list(zip(zip(*(column.keys for column in columns), strict=True), nodes_of, strict=True)))
         self._rows: list[tuple[_Node, ...]] = []  # the nodes of each different row
         self._rows_of: defaultdict[_Node, list[tuple[int, tuple[_Node, ...]]]] = defaultdict(list)
-
-    def can_be_renamed(self) -> bool:
-        """Return whether one renaming makes all rows equal; raise if the budget is used up before that is known."""
-        reference, actual = map(dict, self._sides)  # the nodes in the last of the rows with the same keys
-        if self._rows_as == "list":
-            return _are_one_to_one(zip(*(map(itemgetter(1), side) for side in self._sides), strict=True))
-        if all(reference[keys] == nodes for keys, nodes in self._sides[0]) and all(
-            actual[keys] == nodes for keys, nodes in self._sides[1]
-        ):  # as a rule, other cells show which rows belong together
-            return _are_one_to_one((nodes, actual[keys]) for keys, nodes in reference.items())
         numbers: dict[Hashable, int] = {}  # of the rows without their nodes, and the places of a node in them
         for (keys, nodes), times in Counter(chain(*self._sides)).items():
             self._rows.append(nodes)
             for node in dict.fromkeys(nodes):
-                about = keys, 1 if self._rows_as == "set" else times, *map(node.__eq__, nodes)
+                about = keys, 1 if rows_as == "set" else times, *map(node.__eq__, nodes)
                 self._rows_of[node].append((numbers.setdefault(about, len(numbers)), nodes))
+
+    def can_be_renamed(self) -> bool:
+        """Return whether one renaming makes all rows equal; raise if the budget is used up before that is known."""
+        if self._rows_as == "list":
+            rows = zip(*self._sides, strict=True)
+            pairs = {pair for (_, nodes), (_, actual) in rows for pair in zip(nodes, actual, strict=True)}
+            return len(dict(pairs)) == len({other: node for node, other in pairs}) == len(pairs)
         waiting = [iter([self._refined(dict.fromkeys(self._rows_of, 0))])]
         while waiting:
             colours = next(waiting[-1], None)

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
-from itertools import chain
 from operator import itemgetter
 from types import NoneType
 from typing import Any, Final, NamedTuple, TypeAlias
@@ -99,11 +98,6 @@ class TermColumn:
     def is_plain(self) -> bool:
         """Whether all cells are IRIs, or all are literals of one type."""
         return not isinstance(self.shapes, list) and self.shapes[0] != "bnode" and not self.structures
-
-    @property
-    def shape_of_each(self) -> list[Shape]:
-        """The shape of each cell."""
-        return self.shapes if isinstance(self.shapes, list) else [self.shapes] * len(self.texts)
 
     def kind(self, row: int) -> str:
         """Return the type of a cell; empty if it is unbound."""
@@ -209,13 +203,20 @@ def results_from_bindings(variables: Sequence[str] | None, bindings: Sequence[Ma
     if variables is None:
         variables = [name for binding in bindings for name in binding if isinstance(name, str)]
     require_unicode(variables)
-    names = list(dict.fromkeys(variables))
-    columns = _plain_columns(names, bindings)
+    columns: dict[str, TermColumn] = {}
     faults: dict[str, str] = {}
     odd: list[str] = []
     notes: tuple[str, ...] = ()
-    for name in [name for name in names if name not in columns]:
-        cells, terms = [binding.get(name) for binding in bindings], list[Term | Triple]()
+    for name in dict.fromkeys(variables):
+        try:
+            cells: list[Any] = list(map(itemgetter(name), bindings))
+        except KeyError:  # a row has an unbound cell
+            cells = [binding.get(name) for binding in bindings]
+        try:
+            columns[name] = _plain_column(cells)
+            continue
+        except _NOT_PLAIN:
+            terms: list[Term | Triple] = []
         try:
             terms.extend(map(term_of, cells))
             columns[name] = column_of(terms)
@@ -228,8 +229,7 @@ def results_from_bindings(variables: Sequence[str] | None, bindings: Sequence[Ma
     if odd:
         are_not = plural(len(odd), "is not an RDF term", "are not RDF terms")
         notes = (f'{counted(len(odd), "cell")} {are_not} with "type" and "value" (first: {odd[0]})',)
-    in_order = {name: columns[name] for name in names if name in columns}
-    return SparqlResults(in_order, len(bindings), None, notes, faults)
+    return SparqlResults(columns, len(bindings), None, notes, faults)
 
 
 def column_of(terms: Iterable[Term | Triple]) -> TermColumn:
@@ -270,36 +270,6 @@ _RARE_KEYS: Final = frozenset({"lang", "its:dir", "direction"})
 _NOT_PLAIN: Final = (TypeError, KeyError, AttributeError, UnreadableOutput)
 _TEXT: Final = (str, NoneType)
 _FEW_CELLS: Final = 20
-_ROWS_AT_A_TIME: Final = 500  # so that their cells fit into a processor's cache
-
-
-def _plain_columns(names: Sequence[str], bindings: Sequence[Mapping[str, Any]]) -> dict[str, TermColumn]:
-    """Return the columns of plain terms, read fast; columns with any other cell are left out."""
-    parts: list[dict[str, TermColumn]] = []
-    for start in range(0, max(1, len(bindings)), _ROWS_AT_A_TIME):
-        rows, part = bindings[start : start + _ROWS_AT_A_TIME], dict[str, TermColumn]()
-        for name in names:
-            try:
-                cells: list[Any] = list(map(itemgetter(name), rows))
-            except KeyError:  # a row has an unbound cell
-                cells = [binding.get(name) for binding in rows]
-            try:
-                part[name] = _plain_column(cells)
-            except _NOT_PLAIN:
-                continue
-        parts.append(part)
-        names = list(part)
-    if len(parts) == 1:
-        return parts[0]
-    columns = {}
-    for name in names:
-        of_parts = [part[name] for part in parts]
-        texts = list(chain.from_iterable(column.texts for column in of_parts))
-        shapes = of_parts[0].shapes
-        if isinstance(shapes, list) or any(column.shapes != shapes for column in of_parts):
-            shapes = [shape for column in of_parts for shape in column.shape_of_each]
-        columns[name] = TermColumn(texts, shapes)
-    return columns
 
 
 def _plain_column(cells: Sequence[Any]) -> TermColumn:
@@ -308,8 +278,9 @@ def _plain_column(cells: Sequence[Any]) -> TermColumn:
     if len(cells) > _FEW_CELLS:
         with suppress(TypeError, KeyError, AttributeError):  # some cells are unbound, or have other keys
             keys = cells[0].keys() - {"value"}
-            readers: list[Callable[[Any], Any]] = [len, *map(itemgetter, keys)]
-            are_alike = all(len(set(map(read, cells))) == 1 for read in readers)
+            are_alike = len(set(map(len, cells))) == 1 and all(
+                len(set(map(itemgetter(key), cells))) == 1 for key in keys
+            )
     texts, shapes = [], []
     known: dict[Shape, Shape] = {}
     for cell in cells[:1] if are_alike else cells:

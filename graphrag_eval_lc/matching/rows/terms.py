@@ -7,15 +7,14 @@ the reference lacks equals a text of the reference that is written in the same w
 
 import re
 from bisect import bisect_left
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cached_property
-from itertools import count, repeat
+from itertools import chain, count, islice, repeat
 from math import inf
 from operator import itemgetter
-from typing import Any, Final, Literal, NamedTuple, TypeAlias, TypeVar, cast
+from typing import Any, Final, Literal, NamedTuple, TypeAlias, TypeVar
 from unicodedata import normalize
 
 from pydantic import BaseModel, ValidationError
@@ -33,18 +32,15 @@ from graphrag_eval_lc.matching.rows.numbers_and_times import (
     NUMBER_KINDS,
     VALUE_READERS,
     WKT_LITERAL,
-    XSD,
     XSD_BOOLEAN,
     XSD_STRING,
     Number,
     NumberKind,
-    are_plain_times,
     boolean_text,
     distance_of,
     numbers_are_equal,
     numbers_by_kind,
-    plain_numbers,
-    text_of_instant,
+    values_by_text,
 )
 from graphrag_eval_lc.matching.rows.results import NO_LITERALS, Shape, SparqlResults, Term, TermColumn, Triple
 from graphrag_eval_lc.records import relative_tolerance
@@ -113,25 +109,11 @@ UNBOUND_KEY: Final = 0
 BLANK_KEY: Final = 1
 
 
-@dataclass(frozen=True)
-class KeyColumn:
-    """The keys of a column, and the labels of the blank nodes in a row that has some."""
+class KeyColumn(NamedTuple):
+    """The keys of a column."""
 
     keys: list[int]
     blanks: Mapping[int, tuple[int, ...]]
-
-    @cached_property
-    def distinct(self) -> frozenset[int]:
-        """The different keys."""
-        return frozenset(self.keys)
-
-    def common_cells(self, other: "KeyColumn") -> int:
-        """Return how many cells have equal values in the other column; each of its cells counts once."""
-        common = self.distinct & other.distinct
-        if len(self.distinct) == len(self.keys) or len(other.distinct) == len(other.keys):
-            return len(common)
-        counts, others = Counter(self.keys), Counter(other.keys)
-        return sum(min(counts[key], others[key]) for key in common)
 
 
 class _NumberKeys:
@@ -153,39 +135,37 @@ class _NumberKeys:
         self, numbers: Collection[Number], kind: NumberKind, written: Iterable[int | None] = repeat(None)
     ) -> list[int]:
         """Return the keys of actual numbers: that of the nearest reference number, else that of their text."""
-        keys = list(map(self._keys.get, numbers))
-        if None not in keys:  # as a rule, in a column that matches a required one
-            return cast("list[int]", keys)
-        near = self._nearest({number for number, key in zip(numbers, keys, strict=True) if key is None}, kind)
-        others, new_key = self._others, self._new_key
-        return [
-            key or near.get(number) or of_text or others.setdefault(number, next(new_key))
-            for number, key, of_text in zip(numbers, keys, written, strict=False)
-        ]
-
-    def has_any(self, numbers: Collection[Number], kind: NumberKind) -> bool:
-        """Return whether the reference has a number that equals one of some actual numbers."""
-        return not self._keys.keys().isdisjoint(numbers) or bool(self._nearest(set(numbers), kind))
-
-    def _nearest(self, unknown: set[Number], kind: NumberKind) -> dict[Number, int]:
-        """Return the key of the nearest reference number for each number that has one within the tolerance."""
+        keys, unknown = self._keys, [number for number in numbers if number not in self._keys]
+        if not unknown:
+            return list(map(keys.__getitem__, numbers))
         if not self._sorted:
             self._sorted = {each: [*sorted(set(some) - {"NaN"}), inf] for each, some in self._of_kind.items()}
+        if not _NOT_FINITE.isdisjoint(unknown):
+            unknown = [number for number in unknown if number not in _NOT_FINITE]
+        near = self._nearest(unknown, kind)
+        others = list(map(self._others.setdefault, numbers, self._new_key))
+        of_texts = [*islice(written, len(numbers))]
+        if not near and len(unknown) == len(numbers) and not any(of_texts):  # as a rule, in a column nobody requires
+            return others
+        return [
+            keys.get(near.get(number, number)) or key or other
+            for number, key, other in zip(numbers, of_texts, others, strict=True)
+        ]
+
+    def _nearest(self, numbers: Sequence[Any], kind: NumberKind) -> dict[Number, Number]:
+        """Return the nearest reference number for each number that has one within the tolerance."""
         nearest: dict[Number, Number] = {}
-        numbers: list[Any] = sorted(unknown - _NOT_FINITE)  # so that each search goes on where the last one ended
-        least, lowest, highest = ABSOLUTE_TOLERANCE * _MARGIN, *(numbers[:1] or [inf]), *(numbers[-1:] or [-inf])
+        least, lowest, highest = ABSOLUTE_TOLERANCE * _MARGIN, min(numbers, default=inf), max(numbers, default=-inf)
         for other_kind, others in self._sorted.items():
             relative = max(self._tolerances[kind], self._tolerances[other_kind]) if kind and other_kind else 0.0
             share = relative / (1 - relative) * _MARGIN  # of the actual number, which may be the smaller one
             ends = others[0], others[-min(2, len(others))], lowest, highest
             if not relative and {*map(type, ends)} == {float} and (highest + 1 < ends[0] or ends[1] + 1 < lowest):
                 continue  # other numbers altogether
-            start = 0
             for number in numbers:
                 near, reach = [], max(least, share * abs(number)) if type(number) is float else inf
                 if reach < inf:  # nearly always
-                    at = bisect_left(others, number - reach, start)
-                    start = at if share < 1 else 0
+                    at = bisect_left(others, number - reach)
                     if others[at] > number + reach:  # as a rule, or the number would be in the reference
                         continue
                     near = others[at : at + 1]
@@ -197,7 +177,7 @@ class _NumberKeys:
                         known = nearest.setdefault(number, other)
                         if known != other:
                             nearest[number] = min(known, other, key=lambda each: (distance_of(number, each), each))
-        return {number: self._keys[other] for number, other in nearest.items()}
+        return nearest
 
 
 _MARGIN: Final = 1 + 1e-9
@@ -221,10 +201,10 @@ class _TermType:
         is_number = self.datatype in NUMBER_KINDS or (by_value and is_simple_literal(shape))
         self.has_numbers = is_literal and is_number
         switch, reader = VALUE_READERS.get(self.datatype, ("times", None))
-        is_read = is_literal and by_value and getattr(rules.values, switch) and (self.datatype or not language)
-        self.read = reader if is_read else None
-        self.may_be_instants = is_read and self.datatype in _INSTANTS
-        self.has_values = self.has_numbers or self.read is not None
+        self.is_read = bool(
+            reader and is_literal and by_value and getattr(rules.values, switch) and (self.datatype or not language)
+        )
+        self.has_values = self.has_numbers or self.is_read
         self._has_booleans = is_literal and self.datatype == XSD_BOOLEAN
         self._is_iri = self.kind == "uri" and by_value and rules.values.iri_case
         self._is_nfc = by_value and rules.values.nfc
@@ -258,7 +238,6 @@ class _TermType:
 _WITHOUT_TEXTS: Final = {"": UNBOUND_KEY, "bnode": BLANK_KEY}
 """The keys of cells whose text is ignored."""
 
-_INSTANTS: Final = (None, f"{XSD}dateTime", f"{XSD}dateTimeStamp")
 _FIRST_OF_VALUES: Final = frozenset("-0123456789")
 _first_character: Final = itemgetter(slice(1))
 _ESCAPE: Final = re.compile(r"%[0-9A-Fa-f]{2}")
@@ -302,33 +281,16 @@ class Keys:
         """The keys of the required columns of the reference, by name."""
         side, _ = self._sides
         cells = {name: self._by_type(column) for name, column in side.columns.items()}
-        # Values come first, so that texts with the same spelling get the same keys.
-        plain = {name: self._keys_of_plain(of_column, adds=True) for name, of_column in cells.items()}
-        return {name: self._key_column(side, name, cells[name], plain[name]) for name in cells}
+        for of, texts, _ in chain.from_iterable(cells.values()):
+            if of.has_values:
+                self._learn(of, texts, adds=True)  # first, so that texts with the same spelling get the same keys
+        return {name: self._key_column(side, name, cells[name]) for name in cells}
 
     def column(self, name: str) -> KeyColumn:
         """Return the keys of a column of the actual results."""
         if name not in self._columns and self.required:
-            cells = self._by_type(self.actual.columns[name])
-            plain = self._keys_of_plain(cells, adds=False)
-            self._columns[name] = self._key_column(self._sides[1], name, cells, plain)
+            self._columns[name] = self._key_column(self._sides[1], name, self._by_type(self.actual.columns[name]))
         return self._columns[name]
-
-    def may_share(self, name: str, first: int | None = None) -> bool:
-        """Return whether the first cells of an actual column may have values of required ones, by a look at texts."""
-        column = self.actual.columns[name]
-        if name in self._columns or not column.is_plain or self._sides[1].structures.get(name):
-            return True
-        [(of, every, _)] = self._by_type(column)
-        texts = every[:first]
-        if of.kind in _WITHOUT_TEXTS or not of.keys_by_text.keys().isdisjoint(texts):
-            return True
-        numbers, kind = (plain_numbers(texts, of.datatype) if of.has_numbers else None) or ([], None)
-        if kind is not None:
-            return self._numbers.has_any(numbers, kind)
-        if of.may_be_instants and are_plain_times(texts):
-            return not self._values.keys().isdisjoint(texts)
-        return bool(of.has_values and of.unread(texts)) or bool(of.normal_forms(texts))
 
     @cached_property
     def _sides(self) -> tuple[_Side, _Side]:
@@ -366,25 +328,6 @@ class Keys:
                 self._types[shape] = _TermType(shape, self.rules, self._texts)
         return [(self._types[shape], texts, rows) for shape, texts, rows in cells]
 
-    def _keys_of_plain(self, cells: _Cells, *, adds: bool) -> list[int] | None:
-        """Return the keys of a column of plain numbers or times; else store the keys of its values, and return None."""
-        (of, texts, _), is_single = cells[0], len(cells) == 1
-        keys: list[int] | None = None
-        if is_single and of.has_values and texts[0][:1] in _FIRST_OF_VALUES:
-            written = repeat(None) if adds else map(of.keys_by_text.get, texts)
-            numbers, kind = (plain_numbers(texts, of.datatype) if of.has_numbers else None) or ([], None)
-            if kind is not None:
-                keys = self._numbers.add(numbers, kind) if adds else self._numbers.find(numbers, kind, written)
-            elif of.may_be_instants and are_plain_times(texts):
-                own = self._new_key if adds else (key or next(self._new_key) for key in written)
-                keys = list(map(self._values.setdefault, texts, own))
-            if adds and keys is not None:
-                deque(map(of.keys_by_text.setdefault, texts, keys), maxlen=0)
-        for of, texts, _ in cells if adds and keys is None else ():
-            if of.has_values:
-                self._learn(of, texts, adds=True)
-        return keys
-
     def _learn(self, of: _TermType, texts: Sequence[str], *, adds: bool) -> None:
         """Store the keys of texts that have a value: a new key, or that of an equal value or text of the reference."""
         new, by_text = of.unread(texts), {} if adds else of.keys_by_text
@@ -394,23 +337,22 @@ class Keys:
                 self._numbers.add(values, kind) if adds else self._numbers.find(values, kind, map(by_text.get, numbers))
             )
             of.keys.update(zip(numbers, found, strict=True))
-        left = [text for text in new if text not in of.keys] if of.read else []
-        read: dict[str, Any] = {text: value for text in left if of.read and (value := of.read(text)) is not None}
-        read = {text: text_of_instant(value) for text, value in read.items()}  # columns of such texts are not read
+        left = [text for text in new if text not in of.keys] if of.is_read else []
+        read = values_by_text(left, of.datatype) if left else {}
         if of.datatype == WKT_LITERAL:
             keys_of = self._coordinates.add if adds else self._coordinates.find
-            read = {text: (shape, *keys_of(numbers, NumberKind.DOUBLE)) for text, (shape, numbers) in read.items()}
+            read = {text: (value[0], *keys_of(value[1], NumberKind.DOUBLE)) for text, value in read.items()}
         own = (key or next(self._new_key) for key in map(by_text.get, read))
         of.keys.update(zip(read, map(self._values.setdefault, read.values(), own), strict=True))
         if adds:
             learned = [text for text in new if text in of.keys]
             deque(map(of.keys_by_text.setdefault, learned, map(of.keys.__getitem__, learned)), maxlen=0)
 
-    def _key_column(self, side: _Side, name: str, cells: _Cells, plain: list[int] | None) -> KeyColumn:
+    def _key_column(self, side: _Side, name: str, cells: _Cells) -> KeyColumn:
         structures = side.structures.get(name, {})
         blanks: dict[int, tuple[int, ...]] = {}
-        keys = plain or [UNBOUND_KEY] * len(side.columns[name].texts)
-        for of, texts, rows in () if plain else cells:
+        keys = [UNBOUND_KEY] * len(side.columns[name].texts)
+        for of, texts, rows in cells:
             if of.kind == "bnode":
                 blanks |= zip(rows, zip(map(side.labels.setdefault, texts, side.new_label)), strict=True)
             found = self._keys_of(side, of, texts)
