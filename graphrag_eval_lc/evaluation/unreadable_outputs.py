@@ -1,4 +1,4 @@
-"""Finds tools whose outputs cannot be compared, because they are texts for the model and not data."""
+"""Finds tools whose outputs cannot be compared with rows, because they are texts for the model and not data."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ _FEWEST = 3
 
 
 class UnreadableOutputs:
-    """Counts the outputs of each tool that a reference step could not be compared with.
+    """Counts the outputs of each tool that are texts where a reference step has rows.
 
     Example:
         >>> outputs = UnreadableOutputs()
@@ -35,7 +35,7 @@ class UnreadableOutputs:
             name = str(step.get("name"))
             self._called[name] += 1
             problem = str(step.get("comparison_error", ""))
-            if problem and not problem.startswith(("an error", "a text that reports an error")):
+            if problem.startswith("a text without results"):  # others are errors, or say what to do
                 self._unreadable[name] += 1
                 self._last[name] = problem
                 if step.get("artifact") is not None:

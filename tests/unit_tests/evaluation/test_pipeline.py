@@ -71,6 +71,7 @@ def test_failed_judges_in_existing_results_are_a_warning() -> None:
             "the tool returns artifacts: perhaps `steps: {outputs: {sparql_query: {artifact: true}}}` in the config",
         ),
         (["1. Oslo", "- Oslo"], None, None),
+        (["Error executing query: timeout", "{}", "Query failed: timeout"], None, None),
         (["1. Oslo"] * 3 + ["[]"] * 4, None, None),
     ],
 )
