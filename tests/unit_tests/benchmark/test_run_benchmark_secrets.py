@@ -1,6 +1,9 @@
 """Secrets in an agent's errors and tools never reach the run folder's files or the console."""
 
+import base64
+import gzip
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -30,8 +33,14 @@ def raising(question: str) -> str:
     raise RuntimeError("; ".join(text for _, text in embeddings(planted.text)))
 
 
+PACKED = re.compile(r"(?<=>)\s*([A-Za-z0-9+/]{100,}={0,2})\s*(?=<)")
+
+
 def texts_of(folder: Path) -> str:
-    return "\n".join(path.read_text(encoding="utf-8") for path in folder.rglob("*") if path.is_file())
+    """Return the texts of all files; what the report packs is unpacked, as packed bytes may look like anything."""
+    texts = [path.read_text(encoding="utf-8") for path in folder.rglob("*") if path.is_file()]
+    unpacked = [gzip.decompress(base64.b64decode(part)).decode() for text in texts for part in PACKED.findall(text)]
+    return "\n".join([*(PACKED.sub("", text) for text in texts), *unpacked])
 
 
 @pytest.mark.full
