@@ -30,7 +30,7 @@ class GraphRAGEvalCallbackHandler(RunCallbacks):
             documents come from the retrievers that the tool ran, otherwise from its artifact if that is a list of
             documents. ``args.k`` is taken from a single retriever's metadata (``metadata={"k": 5}``), unless the tool
             has such an argument; an unknown ``k`` is left out. Off by default: the output is what the model read.
-        nodes: The nodes of a LangGraph graph that query it without a tool, by name: each run of such a node is a step.
+        nodes: The nodes of a LangGraph agent that run queries without a tool, by name: each of their runs is a step.
             Its arguments are parts of the node's input, its output is a part of what the node returns:
             ``{"execute_cypher": {"args": {"query": "statement"}, "output": "records"}}``; see ``NodeConfig``.
         max_output_chars: The number of characters to which outputs and errors of steps are cut, with a warning; the

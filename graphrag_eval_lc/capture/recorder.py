@@ -158,9 +158,11 @@ class RunCallbacks(GraphCallbackHandler):
     @_harmless
     def on_chain_end(self, outputs: Any, *, run_id: UUID, **kwargs: Any) -> None:
         """Record the output of a root run, or the messages of a node."""
-        if (record := self._records.open.get(run_id)) is not None and record.step_id is not None:
-            self.on_tool_end(values.node_output(self._options.nodes[record.name], outputs), run_id=record.step_id)
-        self._end(run_id, lambda record: record.chain_ended(outputs))
+        try:
+            if (record := self._records.open.get(run_id)) is not None and record.step_id is not None:
+                self.on_tool_end(values.node_output(self._options.nodes[record.name], outputs), run_id=record.step_id)
+        finally:  # a property of what the node returned may raise
+            self._end(run_id, lambda record: record.chain_ended(outputs))
 
     @_harmless
     def on_chain_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:

@@ -375,7 +375,7 @@ def _function_spec(value: Any) -> Any:
 
 
 class NodeConfig(Section):
-    """What of a node of a graph is a step, if the node queries the graph without a tool.
+    """How a node that runs queries without a tool becomes a step.
 
     Attributes:
         args: The step's arguments: for each name the keys that lead to its value in the node's input, which is usually
@@ -402,7 +402,7 @@ class CaptureConfig(Section):
             reference steps, and may still change when a run is scored again.
         retrieval_documents: Whether the output of a retriever tool is its documents, as a JSON array of ``{id, text}``:
             true for all tools, or the names of some.
-        nodes: The nodes of a LangGraph graph that query it without a tool, by name: each run of such a node is a step.
+        nodes: The nodes of a LangGraph agent that run queries without a tool, by name: each of their runs is a step.
         max_output_chars: The length in characters to which outputs and errors of steps are cut; None: uncut.
         redact: A function that is applied to args, outputs, artifacts, errors and messages before they are kept:
             ``package.module:function`` or ``path/to/file.py:function``, relative to the current folder; or

@@ -31,8 +31,8 @@ _ALIKE = 0.6
 # A good agent may miss a step in one or two questions and call tools that no reference needs: that is not reported.
 _FEWEST_UNEXPLAINED = 3
 RECORDED_CALLS = (
-    "calls are recorded only if they go through LangChain or are in the messages that the agent returns; nodes of a "
-    "graph that query it without a tool can be named in `capture: {nodes: …}`"
+    "calls are recorded only if they go through LangChain or are in the messages that the agent returns; nodes "
+    "that run queries without a tool can be named in `capture: {nodes: …}`"
 )
 _short = partial(shortened, length=80)
 
