@@ -116,3 +116,19 @@ async def test_each_branch_of_a_fan_out_is_a_step() -> None:
     await outer.compile().ainvoke({"cyphers": []}, {"callbacks": [handler]})
     steps = [(step["name"], step["args"], step["output"]) for step in handler.response()["actual_steps"]]
     assert steps == [("cypher", {"task": "a"}, '["a"]'), ("cypher", {"task": "b"}, '["b"]')]
+
+
+class Broken:
+    @property
+    def rows(self) -> Any:
+        raise RuntimeError("closed")
+
+
+def test_output_that_cannot_be_read_loses_nothing_else() -> None:
+    handler = GraphRAGEvalCallbackHandler(nodes={"execute": {"output": "records.rows"}})
+    graph = pipeline(lambda _: {"records": Broken()})
+    graph.invoke({"question": "?"}, {"callbacks": [handler]})
+    response = handler.response()
+    assert response["status"] == "success"
+    assert [step["name"] for step in response["actual_steps"]] == ["execute"]
+    assert not handler._records.open
